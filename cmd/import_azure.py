@@ -238,9 +238,9 @@ def _pairs(texts: Sequence[str], option: str) -> dict[str, str]:
 
 
 def _report(report: ImportReport) -> None:
-    for row in report.rows():
-        why = f": {row.reason}" if row.reason else ""
-        say(f"{row.count:5}  {row.kind}  {row.status}{why}", err=True)
+    for (kind, status, reason), count in report.counts():
+        why = f": {reason}" if reason else ""
+        say(f"{count:5}  {kind}  {status}{why}", err=True)
     for one in report.outcomes:
         if one.status == "failed":
             say(f"failed  {one.arm_id}: {one.reason}", err=True)

@@ -28,7 +28,7 @@ from asoreconcile.azure.controllers.external_rendering import outside_plans
 from asoreconcile.azure.extensions.registry import builtin_sets
 from asoreconcile.azure.middleware.chain import Extensions
 from asoreconcile.azure.reconcile.planning.change_plan import Planner
-from asoreconcile.azure.reconcile.planning.dry_run import ManifestObjects
+from asoreconcile.azure.reconcile.planning.dry_run import ManifestObjects, ReadOnlyArm
 from asoreconcile.azure.reconcile.planning.patient_reads import PatientReads
 from asoreconcile.azure.reconcile.planning.planned_change import (
     FieldChange,
@@ -177,7 +177,7 @@ def _changes(
     clock = SystemClock()
     extensions = Extensions.of_catalogue(builtin_sets(), builtin())
     with signed_in() as connection:
-        reads = PatientReads(
+        reads = ReadOnlyArm(
             connection.client, clock=clock, stop=threading.Event(), on_wait=_say_wait
         )
         lookups = plan_lookups(

@@ -7,6 +7,7 @@ import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 import yaml
@@ -20,54 +21,57 @@ from asoreconcile.azure.reconcile.planning.advice import ADVICE, CAUSES
 _TEMPLATE = re.compile(r"{{[^}]*}}")
 
 
+class Described(NamedTuple):
+    """A command of a program.
+
+    path: the words that call it. rows: its options and arguments with their help,
+    without the hidden ones. inner: the commands of a group, without the hidden ones.
+    """
+
+    command: click.Command
+    path: list[str]
+    usage: str
+    rows: list[tuple[str, str]]
+    inner: list[click.Command]
+
+
+def described(command: click.Command, path: list[str]) -> Iterator[Described]:
+    """Yield a command, and those within it."""
+    context = click.Context(command, info_name=" ".join(path), **HELP_NAMES)
+    shown = [one for one in command.params if not getattr(one, "hidden", False)]
+    records = [one.get_help_record(context) for one in shown]
+    names = command.list_commands(context) if isinstance(command, click.Group) else ()
+    found = [command.get_command(context, name) for name in names]
+    inner = [one for one in found if one is not None and not one.hidden]
+    usage = command.get_usage(context).removeprefix("Usage: ")
+    yield Described(command, path, usage, [*filter(None, records)], inner)
+    for one in inner:
+        yield from described(one, [*path, one.name or ""])
+
+
 def command_pages() -> dict[str, str]:
     """Return a page for each of the two programs: its place, and its text."""
     return {
         f"commands/{program.name}.md": "\n".join(
-            _command(program, [program.name or ""])
+            line
+            for one in described(program, [program.name or ""])
+            for line in _lines(one)
         )
         for program in (asoctl, asoreconcile)
     }
 
 
-def _command(command: click.Command, path: list[str]) -> Iterator[str]:
-    context = click.Context(command, info_name=" ".join(path), **HELP_NAMES)
-    yield f"{'#' * min(len(path), 3)} {' '.join(path)}\n"
-    if not isinstance(command, click.Group):
-        yield f"```\n{command.get_usage(context).removeprefix('Usage: ')}\n```\n"
-    yield _prose(command.help or "")
-    if rows := option_rows(command, context):
+def _lines(one: Described) -> Iterator[str]:
+    yield f"{'#' * min(len(one.path), 3)} {' '.join(one.path)}\n"
+    if not isinstance(one.command, click.Group):
+        yield f"```\n{one.usage}\n```\n"
+    yield _prose(one.command.help or "")
+    if one.rows:
         yield "\n| Option | |\n|---|---|"
-        for name, text in rows:
+        for name, text in one.rows:
             # A bar within backticks does not end a cell.
             yield f"| `{' '.join(name.split())}` | {_cell(text)} |"
         yield ""
-    for below in inner_commands(command, context):
-        yield from _command(below, [*path, below.name or ""])
-
-
-def option_rows(
-    command: click.Command, context: click.Context
-) -> list[tuple[str, str]]:
-    """Return a command's options and arguments with their help, without the hidden
-    ones.
-    """
-    return [
-        record
-        for parameter in command.params
-        if not getattr(parameter, "hidden", False)
-        and (record := parameter.get_help_record(context))
-    ]
-
-
-def inner_commands(
-    command: click.Command, context: click.Context
-) -> list[click.Command]:
-    """Return the commands of a group, without the hidden ones."""
-    if not isinstance(command, click.Group):
-        return []
-    found = [command.get_command(context, n) for n in command.list_commands(context)]
-    return [one for one in found if one is not None and not one.hidden]
 
 
 def _prose(text: str) -> str:

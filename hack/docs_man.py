@@ -6,43 +6,27 @@ lines of examples.
 
 import inspect
 import re
-from collections.abc import Iterator
 
-import click
-from docs_commands import inner_commands, option_rows
+from docs_commands import Described, described
 
 from asoreconcile.azure.cmd.asoctl import main as asoctl
 from asoreconcile.azure.cmd.asoreconcile import main as asoreconcile
-from asoreconcile.azure.cmd.lazy_group import HELP_NAMES
 from asoreconcile.base.version import __version__
 
 
 def man_pages() -> dict[str, str]:
     """Return each page's text in roff by its file name, such as `asoctl-render.1`."""
     return {
-        name: text
+        f"{'-'.join(one.path)}.1": _page(one)
         for program in (asoctl, asoreconcile)
-        for name, text in _pages(program, [program.name or ""])
+        for one in described(program, [program.name or ""])
     }
 
 
-def _pages(command: click.Command, path: list[str]) -> Iterator[tuple[str, str]]:
-    context = click.Context(command, info_name=" ".join(path), **HELP_NAMES)
-    inner = inner_commands(command, context)
-    yield f"{'-'.join(path)}.1", _page(command, context, path, inner)
-    for one in inner:
-        yield from _pages(one, [*path, one.name or ""])
-
-
-def _page(
-    command: click.Command,
-    context: click.Context,
-    path: list[str],
-    inner: list[click.Command],
-) -> str:
+def _page(page: Described) -> str:
+    command, path, usage, rows, inner = page
     parts = re.split(r"\n\s*\n", inspect.cleandoc(command.help or ""))
     summary = _text(" ".join(parts[0].split()).rstrip("."))
-    usage = command.get_usage(context).removeprefix("Usage: ")
     lines = [
         f'.TH "{"-".join(path).upper()}" 1 "" "asoreconcile {__version__}"',
         f".SH NAME\n{_text('-'.join(path))} \\- {summary}",
@@ -50,7 +34,7 @@ def _page(
         ".SH DESCRIPTION",
         *(_paragraph(part) for part in parts),
     ]
-    if rows := option_rows(command, context):
+    if rows:
         lines.append(".SH OPTIONS")
         lines += [f".TP\n.B {_text(name)}\n{_text(said)}" for name, said in rows]
     if inner:

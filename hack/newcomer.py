@@ -19,8 +19,8 @@ import sys
 import tempfile
 import textwrap
 import time
-from functools import partial
 from pathlib import Path
+from typing import Any
 
 from newcomer_trial import Trial, TrialError, sandbox
 
@@ -195,14 +195,10 @@ def setup(trial: Trial) -> None:
     trial.step("setup", "hack/env run, nothing there yet", environment)
     trial.step("setup", "hack/sandbox, warm", samples)
     for command in ("asoreconcile", "asoctl"):
-        trial.step(
-            "setup",
-            f"{command} --help by the line of the README",
-            partial(
-                trial.passes,
-                *("sh", "-c", f'export PATH="$(hack/env run):$PATH"; {command} --help'),
-                says=command,
-            ),
+        trial.runs(
+            *("setup", f"{command} --help by the line of the README"),
+            *("sh", "-c", f'export PATH="$(hack/env run):$PATH"; {command} --help'),
+            says=command,
         )
 
 
@@ -215,48 +211,29 @@ def wheel(trial: Trial) -> None:
         trial.run(str(venv / "bin/pip"), "install", "--quiet", ".[azure]")
 
     if trial.step("wheel", "pip install '.[azure]'", install):
-        trial.step(
-            "wheel",
-            "asoreconcile sandbox, without the CEL engine",
-            lambda: (
-                trial.run(
-                    str(venv / "bin/asoreconcile"), "sandbox", "--exit-when-ready"
-                )
-                and None
-            ),
+        trial.runs(
+            *("wheel", "asoreconcile sandbox, without the CEL engine"),
+            *(str(venv / "bin/asoreconcile"), "sandbox", "--exit-when-ready"),
         )
 
 
 def manifests(trial: Trial) -> None:
     asoctl = str(trial.clone / ".venv-run/bin/asoctl")
 
-    def mixed() -> None:
-        file = trial.folder / "mixed.yaml"
-        file.write_text(MIXED)
-        arguments = ("-f", str(file), "--all-versions", "--exit-when-ready")
-        trial.run("hack/sandbox", *arguments, says="newer: Ready=True")
-
-    trial.step("manifests", "a folder in mixed versions", mixed)
-    for what, text, says in WRONG:
-        arguments = (asoctl, "render", "-f", "-", "--subscription", SUBSCRIPTION)
-        trial.step(
-            "manifests",
-            f"render: {what}",
-            partial(trial.passes, *arguments, stdin=text, says=says, code=1),
-        )
-    trial.step(
-        "manifests",
-        "convert: a misspelt field",
-        lambda: (
-            trial.run(
-                *(asoctl, "convert", "-f", "-", "--to", "newest"),
-                stdin=WRONG[0][1],
-                says="did you mean",
-                code=1,
-            )
-            and None
-        ),
+    file = trial.folder / "mixed.yaml"
+    file.write_text(MIXED)
+    trial.runs(
+        *("manifests", "a folder in mixed versions", "hack/sandbox", "-f", str(file)),
+        *("--all-versions", "--exit-when-ready"),
+        says="newer: Ready=True",
     )
+    render = (asoctl, "render", "-f", "-", "--subscription", SUBSCRIPTION)
+    for what, text, says in WRONG:
+        wrong = {"stdin": text, "says": says, "code": 1}
+        trial.runs("manifests", f"render: {what}", *render, **wrong)
+    convert = (asoctl, "convert", "-f", "-", "--to", "newest")
+    wrong = {"stdin": WRONG[0][1], "says": "did you mean", "code": 1}
+    trial.runs("manifests", "convert: a misspelt field", *convert, **wrong)
 
 
 def kubectl(trial: Trial) -> None:
@@ -267,10 +244,11 @@ def kubectl(trial: Trial) -> None:
     with sandbox(trial) as (_, kubeconfig):
         kube = {"KUBECONFIG": kubeconfig}
 
-        def ask(
-            *arguments: str, says: str = "", code: int = 0, stdin: str = ""
-        ) -> None:
-            trial.run(program, *arguments, says=says, code=code, stdin=stdin, more=kube)
+        def ask(*arguments: str, **expected: Any) -> None:
+            trial.run(program, *arguments, **expected, more=kube)
+
+        def try_(what: str, *arguments: str, **expected: Any) -> None:
+            trial.runs("kubectl", what, program, *arguments, **expected, more=kube)
 
         def edit() -> None:
             editor = {**kube, "EDITOR": "sed -i s,10.20.0.0/16,10.20.0.0/15,"}
@@ -291,15 +269,6 @@ def kubectl(trial: Trial) -> None:
                 says="pruned",
             )
 
-        def rename() -> None:
-            change = '{"spec": {"azureName": "other"}}'
-            ask(
-                *("patch", "virtualnetworks.network.azure.com/shop-network"),
-                *("--type=merge", "-p", change),
-                code=1,
-                says="azureName cannot change once the resource is in Azure",
-            )
-
         def expression() -> None:
             ask("apply", "-f", "-", stdin=EXPRESSION.replace("trial}", "shop}"))
             account = "storageaccounts.storage.azure.com/trialaccount"
@@ -317,73 +286,53 @@ def kubectl(trial: Trial) -> None:
         asoctl = str(trial.clone / ".venv-run/bin/asoctl")
         bus = "namespaces.servicebus.azure.com/trial-bus"
         shop = "resourcegroups.resources.azure.com/shop"
-        for what, do in (
-            ("get azure", lambda: ask("get", "azure", says="shop-network")),
-            ("describe", lambda: ask("describe", shop, says="Succeeded")),
-            (
-                "explain",
-                lambda: ask(
-                    "explain", "virtualnetworks.spec.addressSpace", says="FIELD"
-                ),
-            ),
-            ("edit", edit),
-            (
-                "apply a kind the samples lack",
-                lambda: ask("apply", "-f", "-", stdin=BUS),
-            ),
-            (
-                "wait until it is Ready",
-                lambda: ask("wait", "--for=condition=Ready", bus, "--timeout=60s"),
-            ),
-            ("read the Secret it exports", lambda: ask("get", "secret", "bus")),
-            ("events", lambda: ask("events", "--for", shop, says="Normal")),
-            (
-                "diff",
-                lambda: ask(
-                    *("diff", "-f", "-"),
-                    stdin=BUS.replace("Standard", "Premium"),
-                    code=1,
-                    says="+    name: Premium",
-                ),
-            ),
-            (
-                "apply a misspelt field",
-                lambda: ask(
-                    *("apply", "-f", "-"),
-                    stdin=GROUP.replace("location", "locaton"),
-                    code=1,
-                    says='unknown field "spec.locaton"',
-                ),
-            ),
-            ("change a name in Azure", rename),
-            ("apply a wrong expression", expression),
-            (
-                "an owner in another namespace",
-                lambda: ask("apply", "-f", "-", stdin=ELSEWHERE, says="created"),
-            ),
-            (
-                "which its condition does not find",
-                lambda: ask(
-                    *("wait", "-n", "elsewhere", "virtualnetwork.network.azure.com/it"),
-                    "--for=jsonpath={.status.conditions[0].reason}=WaitingForOwner",
-                    "--timeout=60s",
-                ),
-            ),
-            (
-                "and asoctl explain does",
-                lambda: (
-                    trial.run(
-                        *(asoctl, "explain", "VirtualNetwork/it", "-n", "elsewhere"),
-                        more=kube,
-                        says="there is one in namespace 'default'",
-                    )
-                    and None
-                ),
-            ),
-            ("apply --prune", prune),
-            ("delete", lambda: ask("delete", bus, "--timeout=60s", says="deleted")),
-        ):
-            trial.step("kubectl", what, do)
+        try_("get azure", "get", "azure", says="shop-network")
+        try_("describe", "describe", shop, says="Succeeded")
+        try_("explain", "explain", "virtualnetworks.spec.addressSpace", says="FIELD")
+        trial.step("kubectl", "edit", edit)
+        try_("apply a kind the samples lack", "apply", "-f", "-", stdin=BUS)
+        try_(
+            *("wait until it is Ready", "wait", "--for=condition=Ready", bus),
+            "--timeout=60s",
+        )
+        try_("read the Secret it exports", "get", "secret", "bus")
+        try_("events", "events", "--for", shop, says="Normal")
+        try_(
+            *("diff", "diff", "-f", "-"),
+            stdin=BUS.replace("Standard", "Premium"),
+            code=1,
+            says="+    name: Premium",
+        )
+        try_(
+            *("apply a misspelt field", "apply", "-f", "-"),
+            stdin=GROUP.replace("location", "locaton"),
+            code=1,
+            says='unknown field "spec.locaton"',
+        )
+        try_(
+            *("change a name in Azure", "patch"),
+            "virtualnetworks.network.azure.com/shop-network",
+            *("--type=merge", "-p", '{"spec": {"azureName": "other"}}'),
+            code=1,
+            says="azureName cannot change once the resource is in Azure",
+        )
+        trial.step("kubectl", "apply a wrong expression", expression)
+        apply = ("apply", "-f", "-")
+        try_("an owner in another namespace", *apply, stdin=ELSEWHERE, says="created")
+        try_(
+            *("which its condition does not find", "wait", "-n", "elsewhere"),
+            "virtualnetwork.network.azure.com/it",
+            "--for=jsonpath={.status.conditions[0].reason}=WaitingForOwner",
+            "--timeout=60s",
+        )
+        trial.runs(
+            *("kubectl", "and asoctl explain does"),
+            *(asoctl, "explain", "VirtualNetwork/it", "-n", "elsewhere"),
+            more=kube,
+            says="there is one in namespace 'default'",
+        )
+        trial.step("kubectl", "apply --prune", prune)
+        try_("delete", "delete", bus, "--timeout=60s", says="deleted")
 
 
 def deploy(trial: Trial) -> None:
@@ -406,9 +355,9 @@ def deploy(trial: Trial) -> None:
     change = "kubectl set image -n azureserviceoperator-system"
     change += " deploy/azureserviceoperator-controller-manager manager=registry.example"
 
-    def shell(script: str, *, says: str = "", code: int = 0) -> None:
+    def shell(what: str, script: str, **expected: Any) -> None:
         line = f"set -euo pipefail; {script}"
-        trial.run("bash", "-c", line, more=kube, says=says, code=code)
+        trial.runs("deploy", what, "bash", "-c", line, **expected, more=kube)
 
     with subprocess.Popen(
         [command, *arguments], cwd=trial.clone, env=trial.environment
@@ -418,33 +367,17 @@ def deploy(trial: Trial) -> None:
             while not kubeconfig.exists() and time.monotonic() < deadline:
                 time.sleep(0.1)
             conflict = 'conflict with "kubectl-set"'
-            for what, do in (
-                ("the install of the page", lambda: shell(install)),
-                (
-                    "kubectl set image, to the same",
-                    lambda: shell(f"{change}/asoreconcile:0.1.0"),
-                ),
-                (
-                    "apply again: no fight",
-                    lambda: shell(install.partition("kubectl create")[0]),
-                ),
-                (
-                    "kubectl set image, to another",
-                    lambda: shell(f"{change}/mine:1", says="image updated"),
-                ),
-                (
-                    "apply again: says who changed it",
-                    lambda: shell(install, says=conflict, code=1),
-                ),
-                (
-                    "argocd.yaml by its command",
-                    lambda: shell(
-                        "kubectl create namespace argocd;"
-                        " kubectl apply --server-side -f deploy/argocd.yaml"
-                    ),
-                ),
-            ):
-                trial.step("deploy", what, do)
+            updated = "image updated"
+            shell("the install of the page", install)
+            shell("kubectl set image, to the same", f"{change}/asoreconcile:0.1.0")
+            shell("apply again: no fight", install.partition("kubectl create")[0])
+            shell("kubectl set image, to another", f"{change}/mine:1", says=updated)
+            shell("apply again: says who changed it", install, says=conflict, code=1)
+            shell(
+                "argocd.yaml by its command",
+                "kubectl create namespace argocd;"
+                " kubectl apply --server-side -f deploy/argocd.yaml",
+            )
         finally:
             process.terminate()
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 SECONDS = 300
 
@@ -38,7 +39,9 @@ class Trial:
         }
 
     def step(self, group: str, what: str, do: Callable[[], str | None]) -> bool:
-        """Run one step and record its result; return whether it succeeded."""
+        """Run one step and record its result, with the note that it returns; return
+        whether it succeeded.
+        """
         print(f"{group}: {what} ...", file=sys.stderr, flush=True)
         wall, cpu = time.monotonic(), cpu_seconds()
         try:
@@ -81,12 +84,13 @@ class Trial:
             raise TrialError(f"{command[0]} does not say {says!r}: {output[-600:]}")
         return output
 
-    def passes(
-        self, *command: str, says: str, code: int = 0, stdin: str = ""
-    ) -> str | None:
-        """Run a command whose output needs no note in the table."""
-        self.run(*command, says=says, code=code, stdin=stdin)
-        return None
+    def runs(self, group: str, what: str, *command: str, **expected: Any) -> bool:
+        """Run a command as a step; expected: the other arguments of `run`."""
+
+        def do() -> None:
+            self.run(*command, **expected)
+
+        return self.step(group, what, do)
 
     def table(self) -> str:
         head = ("STEP", "WHAT", "RESULT", "SECONDS", "CPU")

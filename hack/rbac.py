@@ -16,7 +16,6 @@ from pathlib import Path
 
 import yaml
 
-from asoreconcile.azure.catalogue.kinds import Kind
 from asoreconcile.azure.catalogue.reserved import RECORD_KEY_SECRET, SERVING_SECRET
 from asoreconcile.azure.catalogue.webhook_manifests import (
     DELETIONS_NAME,
@@ -55,6 +54,10 @@ ASKED = """\
 # until the operator has written its caBundle here, writes of Azure kinds are refused.
 """
 WIDTH = 84
+# What several rules cover: groups and resources.
+SECRETS = [""], ["secrets"]
+LEASES = ["coordination.k8s.io"], ["leases"]
+CRDS = ["apiextensions.k8s.io"], ["customresourcedefinitions"]
 
 
 @dataclass(frozen=True)
@@ -138,23 +141,29 @@ def objects() -> Iterator[Rule]:
         ["events"],
         ["create", "patch"],
     )
-    plurals = defaultdict(list)
-    for kind in run_kinds():
-        plurals[kind.group].append(kind.plural)
-    for group, names in sorted(plurals.items()):
+    for group, names in plurals():
         yield Rule(
             f"The objects of {group} are watched, read again before a PUT, and patched: "
             "finalizer, annotations and owner references. Users create and delete them.",
             [group],
-            sorted(names),
+            names,
             ["get", "list", "watch", "patch"],
         )
         yield Rule(
             "Their conditions, and the status that Azure reports.",
             [group],
-            [f"{name}/status" for name in sorted(names)],
+            [f"{name}/status" for name in names],
             ["patch"],
         )
+
+
+def plurals() -> Iterator[tuple[str, list[str]]]:
+    """Yield the groups, each with the plurals of its kinds."""
+    found = defaultdict(list)
+    for kind in builtin().kinds():
+        found[kind.group].append(kind.plural)
+    for group, names in sorted(found.items()):
+        yield group, sorted(names)
 
 
 def cluster() -> Iterator[Rule]:
@@ -168,8 +177,7 @@ def cluster() -> Iterator[Rule]:
     )
     yield Rule(
         "A kind starts and stops when its CRD is added and removed; metadata only.",
-        ["apiextensions.k8s.io"],
-        ["customresourcedefinitions"],
+        *CRDS,
         ["list", "watch"],
     )
 
@@ -177,14 +185,12 @@ def cluster() -> Iterator[Rule]:
 def election() -> Iterator[Rule]:
     yield Rule(
         "The lease is made once; Kubernetes cannot restrict `create` to a name.",
-        ["coordination.k8s.io"],
-        ["leases"],
+        *LEASES,
         ["create"],
     )
     yield Rule(
         "It is acquired, renewed and released; standbys watch it.",
-        ["coordination.k8s.io"],
-        ["leases"],
+        *LEASES,
         ["get", "list", "watch", "update"],
         [LEASE],
     )
@@ -194,50 +200,43 @@ def record_key() -> Iterator[Rule]:
     yield Rule(
         "The key of the operator's records is stored in a Secret, which is made once; "
         "Kubernetes cannot restrict `create` to a name.",
-        [""],
-        ["secrets"],
+        *SECRETS,
         ["create"],
     )
     yield Rule(
         "All replicas read it. It is never changed.",
-        [""],
-        ["secrets"],
+        *SECRETS,
         ["get"],
         [RECORD_KEY_SECRET],
     )
 
 
 def definitions() -> Iterator[Rule]:
-    names = [f"{k.plural}.{k.group}" for k in run_kinds()]
+    names = sorted(f"{kind.plural}.{kind.group}" for kind in builtin().kinds())
     yield Rule(
         "--crd-pattern installs missing CRDs; `create` cannot be restricted to a name.",
-        ["apiextensions.k8s.io"],
-        ["customresourcedefinitions"],
+        *CRDS,
         ["create"],
     )
     yield Rule(
         "--crd-pattern updates the CRDs of these kinds, and the operator writes the "
         "caBundle of its webhooks into them. No other CRD is touched.",
-        ["apiextensions.k8s.io"],
-        ["customresourcedefinitions"],
+        *CRDS,
         ["get", "patch"],
-        sorted(names),
+        names,
     )
     yield Rule(
         "Versions in which no object is stored any more are removed from their status.",
         ["apiextensions.k8s.io"],
         ["customresourcedefinitions/status"],
         ["patch"],
-        sorted(names),
+        names,
     )
-    plurals = defaultdict(list)
-    for kind in run_kinds():
-        plurals[kind.group].append(kind.plural)
-    for group, names in sorted(plurals.items()):
+    for group, names in plurals():
         yield Rule(
             f"Before that, each object of {group} is written once, unchanged.",
             [group],
-            sorted(names),
+            names,
             ["list", "patch"],
         )
     yield Rule(
@@ -253,14 +252,12 @@ def definitions() -> Iterator[Rule]:
 def certificate() -> Iterator[Rule]:
     yield Rule(
         "The webhooks' certificate is stored in a Secret, which is made once.",
-        [""],
-        ["secrets"],
+        *SECRETS,
         ["create"],
     )
     yield Rule(
         "It is shared by all replicas, which watch it, and renewed.",
-        [""],
-        ["secrets"],
+        *SECRETS,
         ["get", "list", "watch", "patch"],
         [SERVING_SECRET],
     )
@@ -309,7 +306,7 @@ def admission() -> str:
     client = WebhookClient(namespace=NAMESPACE, name="any")
     (rules,) = {
         yaml.safe_dump(hook["rules"], sort_keys=False)
-        for configuration in webhook_configurations(run_kinds(), client)
+        for configuration in webhook_configurations(builtin().kinds(), client)
         for hook in configuration["webhooks"]
         if hook["name"] != DELETIONS_NAME
     }
@@ -318,7 +315,7 @@ def admission() -> str:
 
 def deletions() -> str:
     """Return the rules of the webhook for deletions as YAML."""
-    return yaml.safe_dump([deletion_rule(run_kinds())], sort_keys=False)
+    return yaml.safe_dump([deletion_rule(builtin().kinds())], sort_keys=False)
 
 
 def configurations() -> str:
@@ -326,9 +323,8 @@ def configurations() -> str:
     client = WebhookClient(
         namespace=NAMESPACE, name="azureserviceoperator-webhook-service"
     )
-    return yaml.safe_dump_all(
-        webhook_configurations(run_kinds(), client), sort_keys=False
-    )
+    made = webhook_configurations(builtin().kinds(), client)
+    return yaml.safe_dump_all(made, sort_keys=False)
 
 
 def kustomize(rbac: str) -> Iterator[tuple[Path, str]]:
@@ -353,10 +349,6 @@ def kustomize(rbac: str) -> Iterator[tuple[Path, str]]:
     for place, texts in placed.items():
         head = "# Made by hack/rbac of what is in deploy/: do not edit.\n"
         yield KUSTOMIZE / place / "generated.yaml", head + "---\n".join(texts)
-
-
-def run_kinds() -> list[Kind]:
-    return list(builtin().kinds())
 
 
 def files() -> Iterator[tuple[Path, str]]:

@@ -244,14 +244,8 @@ def try_out(wheel: Path) -> None:
         run(str(whole / "asoreconcile"), "kinds", "list")
         sample = str(ROOT / "deploy" / "samples" / "resource-group.yaml")
         subscription = "11111111-1111-1111-1111-111111111111"
-        run(
-            str(whole / "asoctl"),
-            "render",
-            "-f",
-            sample,
-            "--subscription",
-            subscription,
-        )
+        render = ("render", "-f", sample, "--subscription", subscription)
+        run(str(whole / "asoctl"), *render)
     print(
         f"installed alone ({len(brought)} packages), and with [azure,cel]; both work",
         file=sys.stderr,

@@ -10,7 +10,7 @@ from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.extensions.registry import builtin_sets
 from asoreconcile.azure.middleware.chain import Extensions
 from asoreconcile.azure.reconcile.planning.change_plan import Planner
-from asoreconcile.azure.reconcile.planning.patient_reads import PatientReads
+from asoreconcile.azure.reconcile.planning.dry_run import ReadOnlyArm
 from asoreconcile.azure.reconcile.planning.planned_change import PlannedChange
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.objects import JsonObject
@@ -60,7 +60,7 @@ def planned(
 
     objects: the object, and those that it may refer to.
     """
-    reads = PatientReads(
+    reads = ReadOnlyArm(
         SimulatedReads(resources),
         clock=clock,
         stop=threading.Event(),

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TextIO
 
@@ -60,49 +61,28 @@ def program(path: str) -> Callable[[Path], str | Environment]:
     return check
 
 
+check = partial(Stage, quiet=True, shares=True)
+tool = partial(Stage, quiet=True, tool=True)
+
+
 def go_program(name: str, about: str) -> Stage:
     """Return the stage that builds a program in Go that tests run."""
-    command = ("hack/go-program", name)
-    return Stage(name, command, f"{about}, for tests", quiet=True, tool=True)
+    return tool(name, ("hack/go-program", name), f"{about}, for tests")
 
 
 STAGES = (
-    Stage(
-        *("check", ("hack/check",), "format, lint, types, import contracts"),
-        quiet=True,
-        shares=True,
-    ),
-    Stage(
-        *("rules", ("hack/rules",), "each claimed rule has a test"),
-        quiet=True,
-        shares=True,
-    ),
-    Stage(
-        *("docs", ("hack/docs",), "the site builds without a warning"),
-        quiet=True,
-        shares=True,
-    ),
-    Stage("helm", ("hack/helm",), "a real helm, for tests", quiet=True, tool=True),
-    Stage(
-        *("databases", ("hack/databases",), "real servers of databases, for tests"),
-        quiet=True,
-        tool=True,
-    ),
-    Stage(
-        *("prometheus", ("hack/prometheus",), "a real prometheus, for tests"),
-        quiet=True,
-        tool=True,
-    ),
+    check("check", ("hack/check",), "format, lint, types, import contracts"),
+    check("rules", ("hack/rules",), "each claimed rule has a test"),
+    check("docs", ("hack/docs",), "the site builds without a warning"),
+    tool("helm", ("hack/helm",), "a real helm, for tests"),
+    tool("databases", ("hack/databases",), "real servers of databases, for tests"),
+    tool("prometheus", ("hack/prometheus",), "a real prometheus, for tests"),
     go_program("clientcmd", "kubectl's reading of kubeconfigs"),
     go_program("clientgo", "client-go"),
     go_program("crdvalidation", "Kubernetes' validation of CRDs"),
     go_program("kro", "a controller that composes our kinds"),
     Stage("test", ("hack/test",), "the test suite"),
-    Stage(
-        *("envtest", ("hack/envtest",), "a real kube-apiserver, for tests"),
-        quiet=True,
-        tool=True,
-    ),
+    tool("envtest", ("hack/envtest",), "a real kube-apiserver, for tests"),
     Stage(
         "real",
         (
@@ -133,11 +113,7 @@ LONG = (
         *("long", ("hack/test", "-m", "long"), "tests that are long by nature"),
         more={"ASORECONCILE_LONG": "1"},
     ),
-    Stage(
-        *("chromium", ("hack/browser",), "a Chromium and what drives it, for tests"),
-        quiet=True,
-        tool=True,
-    ),
+    tool("chromium", ("hack/browser",), "a Chromium and what drives it, for tests"),
     Stage(
         *("browser", ("hack/test", "tests/browser", "-n", "0")),
         "the page in a real browser; pictures: dist/ci/browser",
@@ -150,8 +126,7 @@ LONG = (
         more={"ASORECONCILE_LONG": "1"},
     ),
     Stage(
-        "rivals",
-        ("hack/test", "tests/wire/test_azure_rivals.py"),
+        *("rivals", ("hack/test", "tests/wire/test_azure_rivals.py")),
         "two thousand lives of two objects that declare one resource",
         more={"ASORECONCILE_RIVALS_COUNT": "2000"},
     ),
@@ -164,19 +139,12 @@ LONG = (
     ),
     Stage(
         "properties",
-        (
-            *("hack/test", "tests/unit", "tests/contract"),
-            *("-m", "hypothesis and not real"),
-        ),
+        ("hack/test", "tests/unit", "tests/contract", "-m", "hypothesis and not real"),
         "two thousand new examples of each property",
         more={"HYPOTHESIS_PROFILE": "explore"},
     ),
-    Stage(
-        *("newest", ("hack/versions", "newest"), "the newest dependencies allowed"),
-    ),
-    Stage(
-        *("oldest", ("hack/versions", "oldest"), "the oldest dependencies allowed"),
-    ),
+    Stage("newest", ("hack/versions", "newest"), "the newest dependencies allowed"),
+    Stage("oldest", ("hack/versions", "oldest"), "the oldest dependencies allowed"),
     Stage(
         *("mutants", ("hack/mutants",), "tests notice what is changed in the code"),
         needs=program("hack/mutants"),

@@ -17,7 +17,7 @@ from asoreconcile.azure.reconcile.model.differences import differences
 from asoreconcile.azure.reconcile.model.policy import Policy
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
 from asoreconcile.azure.reconcile.planning.change_plan import Planner
-from asoreconcile.azure.reconcile.planning.patient_reads import PatientReads
+from asoreconcile.azure.reconcile.planning.dry_run import ReadOnlyArm
 from asoreconcile.azure.reconcile.planning.resource_import.importer import (
     ResourceImporter,
 )
@@ -133,7 +133,7 @@ def test_what_was_imported_shows_no_difference_in_a_plan(world):
             [world.read(obj) for obj in arm_samples()],
             subscription_id=world.azure.subscription_id,
         ),
-        reads=PatientReads(
+        reads=ReadOnlyArm(
             world.arm, clock=clock, stop=threading.Event(), on_wait=lambda *_: None
         ),
         extensions=Extensions.compose(

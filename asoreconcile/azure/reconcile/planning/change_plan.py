@@ -7,6 +7,7 @@ or shown.
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
+from functools import cached_property
 from typing import Any
 
 import attrs
@@ -43,7 +44,6 @@ from asoreconcile.azure.reconcile.model.policy import Policy, policy_of
 from asoreconcile.azure.reconcile.model.protection import why_held
 from asoreconcile.azure.reconcile.model.recreation import is_asked_for
 from asoreconcile.azure.reconcile.planning.dry_run import ManifestObjects, ReadOnlyArm
-from asoreconcile.azure.reconcile.planning.patient_reads import PatientReads
 from asoreconcile.azure.reconcile.planning.planned_change import (
     DELETE_OR_MEND,
     PlannedChange,
@@ -112,7 +112,7 @@ class Planner:
     catalogue: Catalogue
     objects: tuple[JsonObject, ...]
     resolution: Resolution
-    reads: PatientReads
+    reads: ReadOnlyArm
     extensions: Extensions
     clock: Clock
     subscription_id: str = ""
@@ -127,19 +127,19 @@ class Planner:
         StoppedError.
         """
         groups = self.catalogue.groups()
-        view = ManifestObjects(self.catalogue, self.objects)
         for obj in self.objects:
             kind = gvk_of(obj).group_kind
             if kind.group in groups and (
                 self.only is None or (kind, key_of(obj)) in self.only
             ):
-                yield self._change(obj, view)
+                yield self.change(obj)
+
+    @cached_property
+    def _view(self) -> ManifestObjects:
+        return ManifestObjects(self.catalogue, self.objects)
 
     def change(self, obj: JsonObject) -> PlannedChange:
         """Return the change for one of the objects. Raises as `changes`."""
-        return self._change(obj, ManifestObjects(self.catalogue, self.objects))
-
-    def _change(self, obj: JsonObject, view: ManifestObjects) -> PlannedChange:
         version = self.catalogue.version(gvk_of(obj))
         key = key_of(obj)
         owner = _owner(version, obj)
@@ -157,12 +157,12 @@ class Planner:
             if version.is_arm:
                 id_ = self.resolution.arm_id_of(version, obj)
                 plan = attrs.evolve(plan, arm_id=id_, api_version=version.api_version)
-            if why := _skipping(obj, view):
+            if why := self._skipping(obj):
                 return attrs.evolve(plan, action="no change", why=why)
             if outside is not None:
                 inputs = _HiddenSecrets(self.resolution, key.namespace)
                 return outside(plan, obj, inputs)
-            return self._compared(plan, version, obj, view)
+            return self._compared(plan, version, obj)
         except StoppedError:
             raise
         except ArmError as error:
@@ -172,11 +172,7 @@ class Planner:
             return attrs.evolve(plan, why=str(error))
 
     def _compared(
-        self,
-        plan: PlannedChange,
-        version: KindVersion,
-        obj: JsonObject,
-        view: ManifestObjects,
+        self, plan: PlannedChange, version: KindVersion, obj: JsonObject
     ) -> PlannedChange:
         """Return the comparison of one manifest with its resource. Raises ArmError,
         ArmTransportError, AsoreconcileError.
@@ -184,10 +180,10 @@ class Planner:
         have, absence = self._read(plan)
         context = ReconcileContext(
             version=version,
-            arm=ReadOnlyArm(self.reads),
+            arm=self.reads,
             arm_id=plan.arm_id,
             subscription_id=self.subscription_id,
-            objects=view,
+            objects=self._view,
             log=_log,
             clock=self.clock,
         )
@@ -205,13 +201,10 @@ class Planner:
         body = modify(ModifyPayload(context, obj, body, is_first=first))
         if have is None:
             sent = shown(body, secret_names(version.table))
-            why = _absence(plan, absence, has_owner=view.owner_of(obj) is not None)
+            has_owner = self._view.owner_of(obj) is not None
+            why = _absence(plan, absence, has_owner=has_owner)
             return attrs.evolve(plan, action="create", why=why, sent=sent)
-        result, record = self._merged(context, obj, body, have, view)
-
-        def what_follows() -> str:
-            return self._replacement(plan, version, obj, sent_by_spec, view)
-
+        result, record = self._merged(context, obj, body, have)
         return compared(
             plan,
             version,
@@ -220,7 +213,7 @@ class Planner:
             children=child_collections(version, self.catalogue),
             merged=result,
             record=record,
-            what_follows=what_follows,
+            what_follows=lambda: self._replacement(plan, version, obj, sent_by_spec),
         )
 
     def _replacement(
@@ -229,18 +222,17 @@ class Planner:
         version: KindVersion,
         obj: JsonObject,
         body: JsonObject,
-        view: ManifestObjects,
     ) -> str:
         """Return what the operator does about a field that cannot be changed. Raises
         as `_compared`.
         """
-        own, inherited = annotations(obj), _inherited(obj, view)
+        own, inherited = annotations(obj), self._inherited(obj)
         if not is_asked_for(own):
             return DELETE_OR_MEND
         protected = [
             one
             for one in self.objects
-            if why_held(annotations(one), _inherited(one, view))
+            if why_held(annotations(one), self._inherited(one))
             and f"{self._id_of(one)}/".startswith(f"{ids.key(plan.arm_id)}/")
         ]
         policy = policy_of(own, inherited, Policy.MANAGE)
@@ -250,15 +242,13 @@ class Planner:
             why = f"deletion protection keeps {names}"
         elif policy is None or not policy.deletes:
             why = "the reconcile policy keeps it in Azure"
-        declared = {
-            self._id_of(one) for one in self.objects if not _skipping(one, view)
-        }
+        declared = {self._id_of(one) for one in self.objects if not self._skipping(one)}
         why = why or why_not_recreated(
             version,
             plan.arm_id,
             body,
             catalogue=self.catalogue,
-            read=ReadOnlyArm(self.reads).list,
+            read=self.reads.list,
             is_ours=lambda arm_id: ids.key(arm_id) in declared,
         )
         if why:
@@ -283,7 +273,6 @@ class Planner:
         obj: JsonObject,
         body: JsonObject,
         have: JsonObject,
-        view: ManifestObjects,
     ) -> tuple[MergedBody, DriftBaseline | None]:
         """Return the merged body, and the record of the last PUT if the object is from
         a cluster. Raises IgnoredFieldError.
@@ -299,7 +288,7 @@ class Planner:
         rules = merge_rules(
             version,
             annotations(obj),
-            _inherited(obj, view),
+            self._inherited(obj),
             autoscaled=autoscaled_by(version, key, context.arm_id, settings),
         )
         return merged(body, have, rules, declared), record
@@ -314,6 +303,24 @@ class Planner:
             if error.is_not_found:
                 return None, error.code
             raise
+
+    def _inherited(self, obj: JsonObject) -> Mapping[str, str]:
+        """Return the annotations of a Namespace if it is among the objects."""
+        namespace = self._view.get(_NAMESPACE, ObjectKey("", key_of(obj).namespace))
+        return annotations(namespace) if namespace else {}
+
+    def _skipping(self, obj: JsonObject) -> str:
+        """Return which policy prevents writes; "" if they are allowed."""
+        inherited = self._inherited(obj)
+        if will_observe(annotations(obj), inherited):
+            return "the object only observes"
+        policy = policy_of(annotations(obj), inherited, Policy.MANAGE)
+        if policy is None:
+            return unreadable_policy(annotations(obj), inherited)
+        if policy.writes:
+            return ""
+        whose = "object" if annotations(obj).get(RECONCILE_POLICY) else "namespace"
+        return f"the reconcile policy of the {whose} is skip"
 
 
 def _owner(version: KindVersion, obj: JsonObject) -> str:
@@ -335,23 +342,3 @@ def _absence(plan: PlannedChange, code: str, *, has_owner: bool) -> str:
         f"Azure does not have it, nor its owner {plan.owner}, which is not among these "
         "objects: make that first"
     )
-
-
-def _inherited(obj: JsonObject, view: ManifestObjects) -> Mapping[str, str]:
-    """Return the annotations of the object's Namespace, if it is among the objects."""
-    namespace = view.get(_NAMESPACE, ObjectKey("", key_of(obj).namespace))
-    return annotations(namespace) if namespace else {}
-
-
-def _skipping(obj: JsonObject, view: ManifestObjects) -> str:
-    """Return which policy prevents writes; "" if they are allowed."""
-    inherited = _inherited(obj, view)
-    if will_observe(annotations(obj), inherited):
-        return "the object only observes"
-    policy = policy_of(annotations(obj), inherited, Policy.MANAGE)
-    if policy is None:
-        return unreadable_policy(annotations(obj), inherited)
-    if policy.writes:
-        return ""
-    whose = "object" if annotations(obj).get(RECONCILE_POLICY) else "namespace"
-    return f"the reconcile policy of the {whose} is skip"

@@ -4,15 +4,13 @@ A chain runs as it does in a reconcile, so that it shows what the operator would
 If it would write to Azure on the way, it ends with WouldWriteError.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Never
-
-import attrs
 
 from asoreconcile.azure.arm.outcomes import Progress
 from asoreconcile.azure.arm.tokens import Token
 from asoreconcile.azure.catalogue.kinds import Catalogue
-from asoreconcile.azure.reconcile.model.owner import owner_reference
+from asoreconcile.azure.reconcile.model.owner import owner_target
 from asoreconcile.azure.reconcile.planning.patient_reads import PatientReads
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.objects import (
@@ -22,6 +20,7 @@ from asoreconcile.base.objects import (
     copy_json,
     gvk_of,
     key_of,
+    spec,
 )
 
 
@@ -29,27 +28,10 @@ class WouldWriteError(AsoreconcileError):
     """The operator would write first; the message says what."""
 
 
-@attrs.frozen
-class ReadOnlyArm:
-    """`middleware.context.ArmAccess` over reads. Each blocks until ARM answers."""
-
-    reads: PatientReads
-
-    def get(self, arm_id: str, api_version: str, /) -> JsonObject:
-        """Return the resource's body; waits while throttled, and retries where that may
-        help.
-        """
-        return self.reads.get(arm_id, api_version)
-
-    def head(self, arm_id: str, api_version: str, /) -> bool:
-        """Return whether the resource is there; waits as `get` does."""
-        return self.reads.head(arm_id, api_version)
-
-    def list(
-        self, path: str, api_version: str, /, *, query: Mapping[str, str] | None = None
-    ) -> Iterator[JsonObject]:
-        """Return all items of a collection, read before this returns."""
-        return iter(self.reads.entries(path, api_version, query=query))
+class ReadOnlyArm(PatientReads):
+    """`middleware.context.ArmAccess` that refuses writes. Reads block until ARM
+    answers.
+    """
 
     def put(self, arm_id: str, api_version: str, body: JsonObject, /) -> Never:  # noqa: ARG002
         """Send nothing. Raises WouldWriteError, which says what would be written."""
@@ -102,9 +84,8 @@ class ManifestObjects:
         """The owner, if `spec.owner` names one that was read; None for one by
         ARM id.
         """
-        reference = owner_reference(self._catalogue.version(gvk_of(obj)), obj)
-        if not reference or reference.get("armId"):
+        kind = owner_target(self._catalogue.version(gvk_of(obj)), obj)
+        if kind is None:
             return None
-        kind = GroupKind(str(reference.get("group")), str(reference.get("kind")))
-        name = str(reference.get("name") or "")
+        name = str(spec(obj)["owner"]["name"])
         return self.get(kind, ObjectKey(key_of(obj).namespace, name))

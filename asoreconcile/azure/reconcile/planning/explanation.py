@@ -187,9 +187,9 @@ def explain(
         _input(needed, key.namespace, cluster)
         for needed in inputs_of(version, spec(obj))
     )
-    reason = str(condition.get("reason") or "")
-    severity = str(condition.get("severity") or "")
-    message = str(condition.get("message") or "")
+    reason, severity, message = (
+        str(condition.get(name) or "") for name in ("reason", "severity", "message")
+    )
     events: Sequence[JsonObject] = ()
     with suppress(ForbiddenError):
         events = cluster.events(obj)

@@ -65,17 +65,18 @@ class PatientReads:
         """Read a resource. Raises ArmError, ArmTransportError, StoppedError."""
         return self._patiently(lambda: self._client.get(arm_id, api_version))
 
-    def entries(
-        self, path: str, api_version: str, *, query: Mapping[str, str] | None = None
-    ) -> list[JsonObject]:
-        """Return all entries of a list, of all its pages. Raises as `get`."""
-        return self._patiently(
-            lambda: [*self._client.list(path, api_version, query=query)]
-        )
-
     def head(self, arm_id: str, api_version: str) -> bool:
         """Return whether there is such a resource. Raises as `get`."""
         return self._patiently(lambda: self._client.head(arm_id, api_version))
+
+    def list(
+        self, path: str, api_version: str, *, query: Mapping[str, str] | None = None
+    ) -> Iterator[JsonObject]:
+        """Return all entries of a list, of all its pages, read before this returns.
+        Raises as `get`.
+        """
+        read = self._client.list
+        return iter(self._patiently(lambda: [*read(path, api_version, query=query)]))
 
     def _patiently(self, read: Callable[[], T]) -> T:
         failures = 0

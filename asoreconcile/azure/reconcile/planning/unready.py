@@ -6,7 +6,7 @@ import attrs
 
 from asoreconcile.azure.catalogue.kinds import Catalogue
 from asoreconcile.azure.reconcile.model.conditions import find_ready, is_ready
-from asoreconcile.azure.reconcile.model.owner import owner_reference
+from asoreconcile.azure.reconcile.model.owner import owner_target
 from asoreconcile.azure.reconcile.planning.advice import (
     UNSEEN,
     advice_on,
@@ -19,8 +19,9 @@ from asoreconcile.base.objects import (
     gvk_of,
     is_deleting,
     key_of,
+    spec,
+    status,
 )
-from asoreconcile.base.objects import status as status_of
 
 _WAITING = "WaitingForOwner"
 
@@ -105,11 +106,10 @@ def _root(
     """
     seen = {_place(obj)}
     while _state(obj)[0] == _WAITING:
-        reference = owner_reference(catalogue.version(gvk_of(obj)), obj)
-        if not reference or reference.get("armId"):
+        kind = owner_target(catalogue.version(gvk_of(obj)), obj)
+        if kind is None:
             break
-        kind = GroupKind(str(reference.get("group")), str(reference.get("kind")))
-        name = str(reference.get("name") or "")
+        name = str(spec(obj)["owner"]["name"])
         place = kind, ObjectKey(key_of(obj).namespace, name)
         owner = by_place.get(place)
         if owner is None or _is_ready(owner) or place in seen:
@@ -137,7 +137,7 @@ def _state(obj: JsonObject) -> _State:
     """
     if state := unseen(obj):
         return state, "", "no operator has looked at it", is_deleting(obj)
-    condition = find_ready(status_of(obj).get("conditions")) or {}
+    condition = find_ready(status(obj).get("conditions")) or {}
     reason, severity, message = (
         str(condition.get(name) or "") for name in ("reason", "severity", "message")
     )

@@ -245,7 +245,7 @@ class ResourceImporter:
 
     def _list(self, task: ListTask) -> _Finding:
         try:
-            entries = self._reads.entries(task.path, task.version.api_version)
+            entries = [*self._reads.list(task.path, task.version.api_version)]
         except failures.READ_FAILURES as error:
             reason = failures.of_list(error)
             if not reason:
@@ -265,7 +265,7 @@ class ResourceImporter:
 
     def _group(self, task: GroupTask) -> _Finding:
         try:
-            entries = self._reads.entries(f"{task.id}/resources", _GROUP_API_VERSION)
+            entries = [*self._reads.list(f"{task.id}/resources", _GROUP_API_VERSION)]
         except failures.READ_FAILURES as error:
             reason = failures.of_list(error) or "cannot be listed: it does not exist"
             path = f"{task.id}/resources"

@@ -52,16 +52,6 @@ class NoReporter:
 
 
 @attrs.frozen
-class ReportRow:
-    """The number of resources of a kind with the same result and reason."""
-
-    kind: str
-    status: ImportStatus
-    reason: str
-    count: int
-
-
-@attrs.frozen
 class ImportReport:
     """The outcome of an import.
 
@@ -81,20 +71,13 @@ class ImportReport:
             outcome.status != "failed" for outcome in self.outcomes
         )
 
-    @property
-    def imported(self) -> int:
-        """Return the number of resources that became manifests."""
-        return sum(outcome.status == "imported" for outcome in self.outcomes)
-
-    def rows(self) -> list[ReportRow]:
-        """Counts by kind, status and reason, sorted."""
-        counts = Counter(_cell(outcome) for outcome in self.outcomes)
-        return [ReportRow(*cell, count) for cell, count in sorted(counts.items())]
-
-
-def _cell(outcome: ImportOutcome) -> tuple[str, ImportStatus, str]:
-    kind = "(unknown)" if outcome.kind is None else str(outcome.kind)
-    return kind, outcome.status, outcome.reason
+    def counts(self) -> list[tuple[tuple[str, ImportStatus, str], int]]:
+        """Return the counts by kind, status and reason, sorted."""
+        counts = Counter(
+            (str(one.kind or "(unknown)"), one.status, one.reason)
+            for one in self.outcomes
+        )
+        return sorted(counts.items())
 
 
 def in_order(outcomes: Iterable[ImportOutcome]) -> tuple[ImportOutcome, ...]:
