@@ -56,7 +56,7 @@ def namespaces(ctx: click.Context) -> Iterable[str]:
 @_silent
 def kinds_and_names(ctx: click.Context) -> Iterable[str]:
     """Complete a kind, then the names of its objects in the namespace."""
-    from asoreconcile.azure.cmd.cluster_objects import served_resources
+    from asoreconcile.azure.cmd.cluster_reads import served_resources
     from asoreconcile.azure.controllers.catalogue import builtin
     from asoreconcile.kube.selection import Selection
 

@@ -7,8 +7,6 @@ import click
 from asoreconcile.azure.catalogue.conversion import KindConversionError, rewritten
 from asoreconcile.azure.catalogue.inputs import with_secrets
 from asoreconcile.azure.catalogue.kinds import (
-    Catalogue,
-    Kind,
     NotInCatalogueError,
     UnknownVersionError,
 )
@@ -17,23 +15,14 @@ from asoreconcile.azure.catalogue.manifests import (
     ManifestError,
     read_manifests,
 )
-from asoreconcile.azure.catalogue.problems import Problem, schema_problems
+from asoreconcile.azure.catalogue.problems import schema_problems
 from asoreconcile.azure.cmd import sharedoptions
 from asoreconcile.azure.cmd.terminal import fail, say
 from asoreconcile.azure.cmd.yamltext import write_documents
 from asoreconcile.azure.controllers.catalogue import builtin
-from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.objects import JsonObject, gvk_of, key_of
 
 _NEWEST = "newest"
-
-
-class _UnknownFieldsError(AsoreconcileError):
-    """A manifest has fields that its own version does not have."""
-
-    def __init__(self, problems: Sequence[Problem]) -> None:
-        self.problems = tuple(problems)
-        super().__init__("; ".join(map(str, problems)))
 
 
 @click.command()
@@ -69,24 +58,24 @@ def convert(*, paths: Sequence[str], to: str, output: str) -> None:
     converted: list[JsonObject] = []
     problems: list[str] = []
     for manifest in manifests:
-        try:
-            converted += _one(builtin(), manifest, to)
-        except KindConversionError as error:
-            problems.append(f"{_label(manifest)}: {error}")
-        except _UnknownFieldsError as error:
-            problems += [f"{_label(manifest)}: {p}" for p in error.problems]
+        found = _unknown_fields(manifest.obj)
+        if not found:
+            try:
+                converted += _one(manifest, to)
+            except KindConversionError as error:
+                found = [error]
+        problems += [f"{_label(manifest)}: {problem}" for problem in found]
     if problems:
         fail(*problems)
     write_documents(converted, output)
 
 
-def _one(catalogue: Catalogue, manifest: Manifest, to: str) -> list[JsonObject]:
+def _one(manifest: Manifest, to: str) -> list[JsonObject]:
     obj = manifest.obj
     try:
-        kind = catalogue.kind(gvk_of(obj).group_kind)
+        kind = builtin().kind(gvk_of(obj).group_kind)
     except NotInCatalogueError:
         return [obj]
-    _check_fields(kind, obj)
     version = kind.storage if to == _NEWEST else to
     made, unknown = rewritten(kind, obj, version)
     for path in unknown:
@@ -97,20 +86,16 @@ def _one(catalogue: Catalogue, manifest: Manifest, to: str) -> list[JsonObject]:
     return with_secrets(kind.version(version), made)
 
 
-def _check_fields(kind: Kind, obj: JsonObject) -> None:
-    """Raise _UnknownFieldsError for fields that the manifest's own version does not
-    have.
-
-    Otherwise the annotation would keep such a field, and hide the mistake.
+def _unknown_fields(obj: JsonObject) -> Sequence[object]:
+    """Return the problems with fields that the manifest's own version does not have:
+    the annotation would keep such a field, and hide the mistake.
     """
     try:
-        source = kind.version(gvk_of(obj).version)
-    except UnknownVersionError:
-        return  # `rewritten` knows more versions, and says so of others
+        source = builtin().version(gvk_of(obj))
+    except (NotInCatalogueError, UnknownVersionError):
+        return []  # `rewritten` knows more versions, and says so of others
     found = schema_problems(source.spec_schema, obj.get("spec") or {}, "spec")
-    unknown = [problem for problem in found if problem.is_unknown]
-    if unknown:
-        raise _UnknownFieldsError(unknown)
+    return [problem for problem in found if problem.is_unknown]
 
 
 def _label(manifest: Manifest) -> str:

@@ -4,6 +4,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import closing
 from datetime import UTC, datetime
 
 import attrs
@@ -136,11 +137,10 @@ def _mended(client: KubeClient, finding: Finding, output: str, *, dry: bool) -> 
 
 
 def _subscriptions(source: CredentialSource) -> int:
-    factory = ArmClientFactory(clock=SystemClock(), user_agent="asoctl", read_only=True)
-    try:
+    with closing(
+        ArmClientFactory(clock=SystemClock(), user_agent="asoctl", read_only=True)
+    ) as factory:
         return _count(factory(source, "asoctl doctor").client)
-    finally:
-        factory.close()
 
 
 def _own_sign_in() -> Finding:

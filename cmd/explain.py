@@ -4,6 +4,7 @@ import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+import attrs
 import click
 
 from asoreconcile.azure.catalogue.kinds import Kind
@@ -42,14 +43,7 @@ _MISSING = 1
     shell_complete=sharedoptions.complete_objects,
 )
 @sharedoptions.manifest_files(required=False)
-@click.option(
-    "-n",
-    "--namespace",
-    metavar="NAME",
-    shell_complete=sharedoptions.complete_namespaces,
-    help="Default: the one of the context.",
-)
-@click.option("-A", "--all-namespaces", is_flag=True)
+@sharedoptions.place_choice
 @click.option(
     "-l", "--selector", default="", metavar="LABELS", help="Without NAME: these alone."
 )
@@ -169,7 +163,7 @@ def _explained(cluster: ClusterReads, kind: Kind, key: ObjectKey) -> Explanation
 def _print(found: Sequence[Explanation], output: str) -> None:
     for number, one in enumerate(found):
         if output == "json":
-            say_json(one.to_json())
+            say_json(attrs.asdict(one))
             continue
         if number:
             say()
@@ -181,7 +175,7 @@ def _print_causes(objects: Sequence[JsonObject], output: str) -> None:
     causes = causes_of(objects, builtin())
     if output == "json":
         for cause in causes:
-            say_json(cause.to_json())
+            say_json(attrs.asdict(cause))
         return
     for cause in causes:
         for line in cause.lines():

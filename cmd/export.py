@@ -4,7 +4,7 @@ import click
 
 from asoreconcile.azure.cmd import sharedoptions
 from asoreconcile.azure.cmd.broken_pipe import QuietGroup
-from asoreconcile.azure.cmd.cluster_objects import azure_objects
+from asoreconcile.azure.cmd.cluster_reads import azure_objects
 from asoreconcile.azure.cmd.export_template import template
 from asoreconcile.azure.cmd.sharedoptions import ClusterChoice, ObjectChoice
 from asoreconcile.azure.cmd.terminal import fail

@@ -6,7 +6,7 @@ import click
 
 from asoreconcile.azure.catalogue.manifests import read_manifests
 from asoreconcile.azure.cmd import sharedoptions
-from asoreconcile.azure.cmd.cluster_objects import azure_objects
+from asoreconcile.azure.cmd.cluster_reads import azure_objects
 from asoreconcile.azure.cmd.object_graph import object_graph
 from asoreconcile.azure.cmd.sharedoptions import ClusterChoice, ObjectChoice
 from asoreconcile.azure.cmd.terminal import fail, say, say_lines
@@ -19,13 +19,7 @@ from asoreconcile.base.errors import AsoreconcileError
 @click.option("--cluster", is_flag=True, help="The objects of the cluster, with state.")
 @sharedoptions.object_choice
 @sharedoptions.cluster_choice
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["svg", "mermaid", "dot"]),
-    default="mermaid",
-    show_default=True,
-)
+@sharedoptions.output("svg", "mermaid", "dot", default="mermaid")
 @sharedoptions.watchable
 def graph(
     *,

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import attrs
 
@@ -56,6 +56,8 @@ class LocalCluster:
         self._temporary = tempfile.TemporaryDirectory(prefix="asoreconcile-")
         self.folder = Path(self._temporary.name)
         self.kubeconfig = self.folder / "kubeconfig"
+        self._settings_file = self.folder / "azure.env"
+        self._ca_file = self.folder / "azure-ca.pem"
         self._children: list[ChildProcess] = []
         # Any process of this machine reaches the ports; faults and journals are for us
         # alone.
@@ -65,6 +67,7 @@ class LocalCluster:
     def launch(self) -> None:
         """Start the servers without waiting for them; `close` ends them."""
         options = self._azure_options
+        retry_after = options.retry_after
         # Not an argument: any user of the machine can read those.
         control = {CONTROL_TOKEN: self._control_token}
         self._start(
@@ -76,7 +79,7 @@ class LocalCluster:
             *("--settings-out", str(self._settings_file)),
             *("--ca-out", str(self._ca_file)),
             *("--latency", str(options.latency), "--lro", str(options.lro)),
-            *_given("--retry-after", options.retry_after),
+            *(() if retry_after is None else ("--retry-after", str(retry_after))),
             *(("--throttle",) if options.throttle else ()),
             *(("--record", options.record) if options.record else ()),
             *("--remove", str(self.folder)),
@@ -157,14 +160,6 @@ class LocalCluster:
             pool.clear()
         self._temporary.cleanup()
 
-    @property
-    def _settings_file(self) -> Path:
-        return self.folder / "azure.env"
-
-    @property
-    def _ca_file(self) -> Path:
-        return self.folder / "azure-ca.pem"
-
     def _connect(self) -> None:
         import urllib3
 
@@ -210,10 +205,6 @@ class LocalCluster:
         )
         self._children.append(child)
         return child
-
-
-def _given(option: str, value: Any) -> tuple[str, ...]:
-    return () if value is None else (option, str(value))
 
 
 def _authority_of(config: "ClusterConfig") -> str:

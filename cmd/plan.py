@@ -19,7 +19,7 @@ from asoreconcile.azure.catalogue.status import status_of
 from asoreconcile.azure.cmd import sharedoptions
 from asoreconcile.azure.cmd.azure_login import signed_in
 from asoreconcile.azure.cmd.broken_pipe import usage_errors
-from asoreconcile.azure.cmd.cluster_objects import azure_objects, secret_in_cluster
+from asoreconcile.azure.cmd.cluster_reads import azure_objects, secret_in_cluster
 from asoreconcile.azure.cmd.import_progress import LONG_SECONDS
 from asoreconcile.azure.cmd.sharedoptions import ClusterChoice, ObjectChoice, answers_in
 from asoreconcile.azure.cmd.terminal import say, say_json

@@ -6,6 +6,7 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
@@ -112,46 +113,38 @@ class MoreKinds:
         self._cluster = cluster
         self._stop = stop
         self._conversion = conversion
-        self._installed = 0
-        self._error: AsoreconcileError | None = None
-        self._thread: threading.Thread | None = None
+        self._pool = ThreadPoolExecutor(1, "more kinds")
+        self._installing: Future[int] | None = None
 
     def begin(self) -> None:
         """Start; later calls do nothing."""
-        if self._thread is None:
-            self._thread = threading.Thread(
-                target=self._install_all, name="more kinds", daemon=True
-            )
-            self._thread.start()
+        if self._installing is None:
+            self._installing = self._pool.submit(self._install_all)
 
     def wait(self) -> None:
         """Block until the thread has ended, if it was started; the caller stops it."""
-        if self._thread is not None:
-            self._thread.join()
+        self._pool.shutdown()
 
     def progress(self) -> str:
         """Return the progress as text; "" before it begins. Raises the error that
         stopped it.
         """
-        if self._error is not None:
-            raise self._error
-        if self._thread is None or self._stop.is_set():
+        if self._installing is None or self._stop.is_set():
             return ""
-        if self._thread.is_alive():
+        if not self._installing.done():
             return "installing the other kinds"
-        return f"all {self._installed + self._manifests.kind_count} kinds are served"
+        count = self._installing.result() + self._manifests.kind_count
+        return f"all {count} kinds are served"
 
-    def _install_all(self) -> None:
-        try:
-            for version in self._manifests.other_kinds.values():
-                if self._stop.is_set():
-                    return
-                self._manifests.install_kind(
-                    self._cluster.client, version, conversion=self._conversion
-                )
-                self._installed += 1
-        except AsoreconcileError as error:
-            self._error = error
+    def _install_all(self) -> int:
+        """Install the kinds; return their number."""
+        for count, version in enumerate(self._manifests.other_kinds.values()):
+            if self._stop.is_set():
+                return count
+            self._manifests.install_kind(
+                self._cluster.client, version, conversion=self._conversion
+            )
+        return len(self._manifests.other_kinds)
 
 
 # Every fault that has a name, each for a while.

@@ -221,6 +221,18 @@ def object_choice(command: Callable[..., Any]) -> Callable[..., Any]:
     return chosen
 
 
+def place_choice(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add `-n` and `-A`, for a command that looks at one namespace or at all."""
+    everywhere = click.option("-A", "--all-namespaces", is_flag=True)
+    return click.option(
+        "-n",
+        "--namespace",
+        metavar="NAME",
+        shell_complete=complete_namespaces,
+        help="Default: the one of the context.",
+    )(everywhere(command))
+
+
 resolve_file = click.option(
     "--resolve",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -234,21 +246,24 @@ subscription = click.option(
     metavar="ID",
     help="Where resource groups are. Default: AZURE_SUBSCRIPTION_ID.",
 )
-documents_output = click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["json", "yaml"]),
-    default="yaml",
-    show_default=True,
-    help="json prints one document a line.",
+
+
+def output(*forms: str, default: str, text: str | None = None) -> Callable[[F], F]:
+    """Add `-o` with the forms of the output. text: its help."""
+    return click.option(
+        "-o",
+        "--output",
+        type=click.Choice(forms),
+        default=default,
+        show_default=True,
+        help=text,
+    )
+
+
+documents_output = output(
+    "json", "yaml", default="yaml", text="json prints one document a line."
 )
-table_output = click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["table", "json"]),
-    default="table",
-    show_default=True,
-)
+table_output = output("table", "json", default="table")
 control_token = click.option(
     "--control-token",
     default="",

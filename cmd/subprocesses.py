@@ -37,17 +37,11 @@ class ChildProcess:
         self.name = " ".join(arguments[:2])
         self._log_path = log_path
         self._asked = False
+        # -P: the folder in which a person starts it holds no code of ours.
+        command = [sys.executable, "-P", "-c", _START, *arguments]
         with log_path.open("wb") as log:
             self._process = subprocess.Popen(  # noqa: S603 - ourselves, no shell
-                # -P: the folder in which a person starts it holds no code of ours.
-                [
-                    sys.executable,
-                    "-P",
-                    "-c",
-                    _START,
-                    *arguments,
-                    "--until-stdin-closes",
-                ],
+                [*command, "--until-stdin-closes"],
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=subprocess.STDOUT,

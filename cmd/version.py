@@ -4,19 +4,14 @@ import platform
 
 import click
 
+from asoreconcile.azure.cmd import sharedoptions
 from asoreconcile.azure.cmd.terminal import say, say_json
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.base.version import __version__
 
 
 @click.command()
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-)
+@sharedoptions.output("text", "json", default="text")
 def version(*, output: str) -> None:
     """Print the version of this program, of its Python, and how many kinds it knows.
 

@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
+import attrs
+
 from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.cmd.cluster_reads import ClusterReads
 from asoreconcile.azure.cmd.ui.differences_view import spec_and_status
@@ -120,7 +122,9 @@ class ClusterPage:
             "row": row,
             "history": history,
             "conditions": [_condition(one) for one in _conditions(obj)],
-            "explain": explain(obj, builtin(), reads, now=self.clock.now()).to_json(),
+            "explain": attrs.asdict(
+                explain(obj, builtin(), reads, now=self.clock.now())
+            ),
             "events": [_event(one) for one in reads.seen],
             "requests": [],
             "drift": [

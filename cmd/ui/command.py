@@ -14,14 +14,7 @@ _WAIT_SECONDS = 3600.0
 
 
 @click.command()
-@click.option(
-    "-n",
-    "--namespace",
-    metavar="NAME",
-    shell_complete=sharedoptions.complete_namespaces,
-    help="Default: the one of the context.",
-)
-@click.option("-A", "--all-namespaces", is_flag=True)
+@sharedoptions.place_choice
 @sharedoptions.cluster_choice
 @sharedoptions.page_port
 @click.option(

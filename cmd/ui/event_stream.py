@@ -9,7 +9,7 @@ import secrets
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import attrs
@@ -34,15 +34,9 @@ class _Published:
 class EventStream:
     """The events of one page server. Safe from any thread."""
 
-    def __init__(
-        self,
-        *,
-        most_events: int = _MOST_EVENTS,
-        monotonic: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, *, most_events: int = _MOST_EVENTS) -> None:
         """most_events: the limit of the buffer."""
         self._most = most_events
-        self._monotonic = monotonic
         # Ids of an earlier server mean nothing here.
         self._run = secrets.token_hex(4)
         self._changed = threading.Condition()
@@ -57,7 +51,7 @@ class EventStream:
             self._last += 1
             head = f"id: {self._run}-{self._last}\nevent: {name}\ndata: "
             text = head.encode() + jsontext.dumps(document) + b"\n\n"
-            one = _Published(self._last, name, self._monotonic(), text)
+            one = _Published(self._last, name, time.monotonic(), text)
             self._events.append(one)
             self._size += len(text)
             while len(self._events) > self._most or (
@@ -109,6 +103,6 @@ class EventStream:
                 return int(number), b""
             if last_event_id:
                 return -1, b""
-            since = self._monotonic() - _OVERLAP_SECONDS
+            since = time.monotonic() - _OVERLAP_SECONDS
             recent = (e for e in self._events if e.name == "objects" and e.at >= since)
             return self._last, b"".join(one.text for one in recent)

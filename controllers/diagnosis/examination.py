@@ -202,10 +202,9 @@ class Examination:
         yield from environment_checks.of_clocks(server, self._clock.now(), when)
 
     def _operator(self) -> Iterator[Finding]:
-        name = f"{self._at.namespace}/{self._at.deployment}"
+        # Read first: it may be in another namespace than the one that was asked for.
         deployment = self._deployment
-        if deployment is not None:
-            name = str(key_of(deployment))
+        name = self._place(self._at.deployment)
         yield from checks.of_deployment(
             deployment, name, elsewhere=self._elsewhere, is_outside=self._runs_outside
         )
@@ -226,16 +225,16 @@ class Examination:
     def _settings_(self) -> Iterator[Finding]:
         if self._runs_outside:
             return
-        name = f"{self._at.namespace}/{self._at.settings}"
+        name = self._place(self._at.settings)
         yield from checks.of_settings(self._settings, name)
         if self._settings is not None:
-            deployment = f"{self._at.namespace}/{self._at.deployment}"
+            deployment = self._place(self._at.deployment)
             yield from checks.of_restart(self._settings, self._pods, deployment)
 
     def _leader(self) -> Iterator[Finding]:
         if self._runs_outside and self._lease is None:
             return
-        name = f"{self._at.namespace}/{self._at.lease}"
+        name = self._place(self._at.lease)
         yield from checks.of_lease(self._lease, name, self._now)
 
     def _kinds(self) -> Iterator[Finding]:
@@ -454,6 +453,9 @@ class Examination:
 
         with ThreadPoolExecutor(_ASKED_AT_ONCE) as pool:
             return dict(zip(asked, pool.map(allowed, asked), strict=True))
+
+    def _place(self, name: str) -> str:
+        return str(ObjectKey(self._at.namespace, name))
 
     def _get(self, resource: ApiResource, name: str) -> JsonObject | None:
         return self._read(resource, ObjectKey(self._at.namespace, name))

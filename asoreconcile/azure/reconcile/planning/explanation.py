@@ -29,7 +29,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
     RECONCILE_POLICY,
     RESOURCE_ID,
 )
-from asoreconcile.azure.reconcile.model.conditions import READY, find_ready
+from asoreconcile.azure.reconcile.model.conditions import READY, find_ready, is_ready
 from asoreconcile.azure.reconcile.model.owner import owner_reference
 from asoreconcile.azure.reconcile.planning.advice import (
     BESIDE_READY,
@@ -129,11 +129,6 @@ class Explanation:
     advice: str
     warnings: tuple[str, ...]
 
-    def to_json(self) -> JsonObject:
-        """Return the explanation as `asoctl explain --output json` prints it."""
-        made: JsonObject = attrs.asdict(self)
-        return made
-
     def lines(self) -> Iterator[str]:
         """Return the lines to print on a terminal."""
         yield self.title
@@ -197,7 +192,7 @@ def explain(
     with suppress(ForbiddenError):
         inherited = cluster.namespace_annotations(key.namespace)
     state = unseen(obj)
-    is_done = condition.get("status") == "True" and not state
+    is_done = is_ready(obj) and not state
     asked = "" if is_done or state else _asked_by_azure(events, now)
     cause, advice = UNSEEN.get(state, (cause_of(reason, deleting=is_deleting(obj)), ""))
     if holders := _holders(obj):
@@ -337,7 +332,7 @@ def _owners(
         except ForbiddenError:
             yield Link(kind.kind, str(key), _REFUSED)
             return
-        yield _link(kind.kind, found, kind, key, cluster, name=str(key))
+        yield Link(kind.kind, str(key), *_standing(found, kind, key, cluster))
         if found is None:
             return
         version, obj = catalogue.version(gvk_of(found)), found
@@ -358,7 +353,7 @@ def _read_input(needed: InputReference, namespace: str, cluster: ClusterView) ->
         kind = GroupKind(str(needed.value.get("group")), str(needed.value.get("kind")))
         found = cluster.get(kind, key)
         title = f"{kind.kind} {key}"
-        return _link(needed.path, found, kind, key, cluster, name=title)
+        return Link(needed.path, title, *_standing(found, kind, key, cluster))
     held = "ConfigMap" if needed.kind == "config-map" else "Secret"
     keys, title = cluster.keys_of(held, key), f"{held} {key}"
     wanted = needed.value.get("key")
@@ -371,34 +366,24 @@ def _read_input(needed: InputReference, namespace: str, cluster: ClusterView) ->
     return Link(needed.path, title, "there")
 
 
-def _link(
-    role: str,
-    obj: JsonObject | None,
-    kind: GroupKind,
-    key: ObjectKey,
-    cluster: ClusterView,
-    *,
-    name: str,
-) -> Link:
-    title = f"{kind.kind} {key}"
+def _standing(
+    obj: JsonObject | None, kind: GroupKind, key: ObjectKey, cluster: ClusterView
+) -> tuple[str, str]:
+    """Return state and problem of a link to an object (`Link`)."""
     if obj is None:
-        elsewhere = sorted(cluster.namespaces_with(kind, key.name))
-        if not elsewhere:
-            return Link(role, name, "missing", f"{title} is missing.")
-        state = (
-            f"missing, and there is one in namespace {elsewhere[0]!r}, where nobody "
-            "looks: names are of the object's own namespace (write armId in their "
-            "place)"
-        )
-        return Link(role, name, state, f"{title} is {state}.")
-    condition = find_ready(status(obj).get("conditions")) or {}
-    if condition.get("status") == "True":
-        return Link(role, name, "Ready")
-    why = condition.get("reason")
-    if not why:
-        unseen = "not Ready: no condition yet"
-        return Link(role, name, unseen, f"{title} is {unseen}.")
-    return Link(role, name, f"not Ready: {why}", f"{title} is not Ready: {why}.")
+        state = "missing"
+        if elsewhere := sorted(cluster.namespaces_with(kind, key.name)):
+            state += (
+                f", and there is one in namespace {elsewhere[0]!r}, where nobody "
+                "looks: names are of the object's own namespace (write armId in their "
+                "place)"
+            )
+    elif is_ready(obj):
+        return "Ready", ""
+    else:
+        condition = find_ready(status(obj).get("conditions")) or {}
+        state = f"not Ready: {condition.get('reason') or 'no condition yet'}"
+    return state, f"{kind.kind} {key} is {state}."
 
 
 def _asked_by_azure(events: Sequence[JsonObject], now: datetime) -> str:

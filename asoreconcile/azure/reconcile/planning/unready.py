@@ -47,11 +47,6 @@ class UnreadyCause:
     waiting: tuple[str, ...]
     advice: str
 
-    def to_json(self) -> JsonObject:
-        """Return the cause as `asoctl explain --output json` prints it."""
-        made: JsonObject = attrs.asdict(self)
-        return made
-
     def lines(self) -> Iterator[str]:
         """Return the lines to print on a terminal."""
         severity = f", {self.severity}" if self.severity else ""

@@ -56,7 +56,7 @@ from asoreconcile.azure.reconcile.planning.resource_import.report import (
 )
 from asoreconcile.base.clock import Clock, SystemClock
 from asoreconcile.base.errors import AsoreconcileError, StoppedError
-from asoreconcile.base.objects import JsonObject, annotations
+from asoreconcile.base.objects import GroupKind, JsonObject, annotations
 
 # An api-version of Microsoft.Resources.
 _GROUP_API_VERSION = "2021-04-01"
@@ -162,7 +162,7 @@ class ResourceImporter:
                         if not read:
                             raise finding.refused
                         if not self._stop.is_set():
-                            outcomes.append(_signed_out(task, finding.refused))
+                            outcomes.append(_failed(task.root_id, str(finding.refused)))
                         self.stop()
                     if finding.outcome is not None:
                         outcomes.append(finding.outcome)
@@ -250,9 +250,7 @@ class ResourceImporter:
             reason = failures.of_list(error)
             if not reason:
                 return _Finding()
-            kind = task.version.group_kind
-            failed = ImportOutcome(task.path, kind, "failed", reason, is_list=True)
-            return _Finding(failed)
+            return _Finding(_failed(task.path, reason, task.version.group_kind))
         arm_ids = [_id_of(entry.get("id")) for entry in entries]
         place = ids.key(task.path)
         # A list of role assignments shows those of wider scopes, too.
@@ -268,8 +266,7 @@ class ResourceImporter:
             entries = [*self._reads.list(f"{task.id}/resources", _GROUP_API_VERSION)]
         except failures.READ_FAILURES as error:
             reason = failures.of_list(error) or "cannot be listed: it does not exist"
-            path = f"{task.id}/resources"
-            return _Finding(ImportOutcome(path, None, "failed", reason, is_list=True))
+            return _Finding(_failed(f"{task.id}/resources", reason))
         listed = [
             (_id_of(entry.get("id")), version)
             for entry in entries
@@ -309,8 +306,9 @@ def _skeleton(resource: ResourceTask) -> JsonObject:
     }
 
 
-def _signed_out(task: Task, error: CredentialError) -> ImportOutcome:
-    return ImportOutcome(task.root_id, None, "failed", str(error), is_list=True)
+def _failed(path: str, reason: str, kind: GroupKind | None = None) -> ImportOutcome:
+    """Return the outcome for a list that could not be read."""
+    return ImportOutcome(path, kind, "failed", reason, is_list=True)
 
 
 def _id_of(stated: object) -> ArmId | None:
@@ -327,7 +325,7 @@ def _unreadable(path: str, arm_ids: Sequence[ArmId | None]) -> ImportOutcome | N
     if not count:
         return None
     reason = f"{count} entries without an id are left out{PERHAPS_A_PROXY}"
-    return ImportOutcome(path, None, "failed", reason, is_list=True)
+    return _failed(path, reason)
 
 
 def _is_in_group(arm_id: ArmId, group_id: str, version: KindVersion) -> bool:
