@@ -6,10 +6,7 @@ import click
 
 from asoreconcile.azure.catalogue.conversion import KindConversionError, rewritten
 from asoreconcile.azure.catalogue.inputs import with_secrets
-from asoreconcile.azure.catalogue.kinds import (
-    NotInCatalogueError,
-    UnknownVersionError,
-)
+from asoreconcile.azure.catalogue.kinds import NotInCatalogueError, UnknownVersionError
 from asoreconcile.azure.catalogue.manifests import (
     Manifest,
     ManifestError,

@@ -24,7 +24,7 @@ from asoreconcile.azure.controllers.diagnosis.examination import (
     Examination,
     Installation,
 )
-from asoreconcile.azure.controllers.diagnosis.finding import Finding, Subject
+from asoreconcile.azure.controllers.diagnosis.finding import CheckSubject, Finding
 from asoreconcile.base.clock import SystemClock
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.kube.client import KubeClient
@@ -33,7 +33,7 @@ _TROUBLE = 1
 _INDENT = 23
 _COLOURS = {"ok": "green", "warning": "yellow", "error": "red", "unknown": "cyan"}
 _ALL = "all"
-_AZURE = Subject("Azure")
+_AZURE = CheckSubject("Azure")
 _SUBSCRIPTIONS_VERSION = "2022-12-01"
 
 

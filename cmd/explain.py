@@ -23,12 +23,7 @@ from asoreconcile.azure.reconcile.planning.explanation import Explanation
 from asoreconcile.azure.reconcile.planning.explanation import explain as explained
 from asoreconcile.azure.reconcile.planning.unready import causes_of
 from asoreconcile.base.errors import AsoreconcileError
-from asoreconcile.base.objects import (
-    JsonObject,
-    ObjectKey,
-    gvk_of,
-    key_of,
-)
+from asoreconcile.base.objects import JsonObject, ObjectKey, gvk_of, key_of
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.errors import ForbiddenError
 

@@ -29,9 +29,7 @@ from asoreconcile.base.objects import JsonObject
 @sharedoptions.resolve_file
 @sharedoptions.subscription
 @click.option(
-    "--show-secrets",
-    is_flag=True,
-    help="Print the values of Secrets instead of ***.",
+    "--show-secrets", is_flag=True, help="Print the values of Secrets instead of ***."
 )
 @sharedoptions.documents_output
 def render(

@@ -19,11 +19,7 @@ from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.config import load
-from asoreconcile.kube.errors import (
-    DecodeError,
-    KubeCredentialError,
-    TransportError,
-)
+from asoreconcile.kube.errors import DecodeError, KubeCredentialError, TransportError
 
 if TYPE_CHECKING:
     from asoreconcile.azure.catalogue.resolution import Answers

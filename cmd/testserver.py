@@ -166,11 +166,7 @@ class _ArmCommand(click.Command):
 
 def _seconds(name: str, help_: str) -> Callable[[_Function], _Function]:
     return click.option(
-        name,
-        type=click.FloatRange(min=0),
-        default=0.0,
-        metavar="SECONDS",
-        help=help_,
+        name, type=click.FloatRange(min=0), default=0.0, metavar="SECONDS", help=help_
     )
 
 

@@ -22,13 +22,7 @@ from asoreconcile.azure.reconcile.planning.explanation import explain
 from asoreconcile.azure.reconcile.state.sync_schedule import seconds_until_sync
 from asoreconcile.base.clock import SystemClock
 from asoreconcile.base.errors import AsoreconcileError
-from asoreconcile.base.objects import (
-    GroupKind,
-    JsonObject,
-    annotations,
-    status,
-    uid_of,
-)
+from asoreconcile.base.objects import GroupKind, JsonObject, annotations, status, uid_of
 from asoreconcile.base.threads import start_thread
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.errors import ForbiddenError
@@ -178,10 +172,7 @@ class ClusterPage:
             return None
         now = self.clock.now()
         seconds = seconds_until_sync(
-            uid_of(obj),
-            period_seconds=period,
-            now=now.timestamp(),
-            was_synced=False,
+            uid_of(obj), period_seconds=period, now=now.timestamp(), was_synced=False
         )
         return (now + timedelta(seconds=seconds)).isoformat()
 

@@ -10,8 +10,8 @@ from asoreconcile.azure.controllers.annotation_rules import (
 )
 from asoreconcile.azure.controllers.diagnosis.finding import (
     RESTART_OPERATOR,
+    CheckSubject,
     Finding,
-    Subject,
     some,
 )
 from asoreconcile.azure.controllers.diagnosis.object_parts import settings_in
@@ -31,11 +31,11 @@ from asoreconcile.base.objects import (
     status,
 )
 
-_OPERATOR = Subject("operator")
-_PODS = Subject("pods")
-_SETTINGS = Subject("settings")
-_LEADER = Subject("leader")
-_OBJECTS = Subject("objects")
+_OPERATOR = CheckSubject("operator")
+_PODS = CheckSubject("pods")
+_SETTINGS = CheckSubject("settings")
+_LEADER = CheckSubject("leader")
+_OBJECTS = CheckSubject("objects")
 
 _DELETED_LONG = timedelta(hours=1)
 _UNSEEN_LONG = timedelta(minutes=5)

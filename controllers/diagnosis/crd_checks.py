@@ -19,8 +19,8 @@ from asoreconcile.azure.controllers.crd_watcher import late_kinds
 from asoreconcile.azure.controllers.definitions import CrdState
 from asoreconcile.azure.controllers.diagnosis.finding import (
     DROP_STORED_VERSIONS,
+    CheckSubject,
     Finding,
-    Subject,
     some,
 )
 from asoreconcile.azure.controllers.diagnosis.object_parts import arguments_of
@@ -36,7 +36,7 @@ from asoreconcile.base.objects import (
     status,
 )
 
-_KINDS = Subject("kinds")
+_KINDS = CheckSubject("kinds")
 
 
 def of_crds(

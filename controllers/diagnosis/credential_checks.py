@@ -14,7 +14,7 @@ from asoreconcile.azure.arm.credentials_secret import (
     secret_values,
 )
 from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
-from asoreconcile.azure.controllers.diagnosis.finding import Finding, Subject
+from asoreconcile.azure.controllers.diagnosis.finding import CheckSubject, Finding
 from asoreconcile.azure.controllers.diagnosis.object_parts import data_of, settings_in
 from asoreconcile.azure.controllers.settings import SettingsError
 from asoreconcile.azure.controllers.workload_tokens import SERVICE_ACCOUNT
@@ -23,7 +23,7 @@ from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.objects import JsonObject, key_of
 from asoreconcile.redaction import redact, register
 
-_CREDENTIALS = Subject("credentials")
+_CREDENTIALS = CheckSubject("credentials")
 
 Try = Callable[[CredentialSource], int]
 """Signs in, and says how many subscriptions can be read; raises CredentialError,

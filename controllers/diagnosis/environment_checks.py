@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
-from asoreconcile.azure.controllers.diagnosis.finding import Finding, Subject
+from asoreconcile.azure.controllers.diagnosis.finding import CheckSubject, Finding
 from asoreconcile.azure.controllers.diagnosis.object_parts import (
     containers_of,
     variables_of,
@@ -13,9 +13,9 @@ from asoreconcile.azure.controllers.diagnosis.object_parts import (
 from asoreconcile.azure.controllers.discovery import LEAST_KUBERNETES
 from asoreconcile.base.objects import JsonObject
 
-_CLOCK = Subject("clock")
-_PROXIES = Subject("proxies")
-_VERSIONS = Subject("versions")
+_CLOCK = CheckSubject("clock")
+_PROXIES = CheckSubject("proxies")
+_VERSIONS = CheckSubject("versions")
 
 # Tokens are refused from five minutes on, leases are taken over after 15 s.
 _CLOCK_OFF_SECONDS = 10.0

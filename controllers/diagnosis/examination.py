@@ -30,7 +30,7 @@ from asoreconcile.azure.controllers.diagnosis import (
     environment_checks,
     webhook_checks,
 )
-from asoreconcile.azure.controllers.diagnosis.finding import Finding, Subject
+from asoreconcile.azure.controllers.diagnosis.finding import CheckSubject, Finding
 from asoreconcile.azure.controllers.diagnosis.fixes import DEPLOYMENTS
 from asoreconcile.azure.controllers.diagnosis.object_parts import (
     arguments_of,
@@ -82,9 +82,9 @@ from asoreconcile.kube.resources import (
 )
 from asoreconcile.kube.selection import Selection
 
-_CLUSTER = Subject("cluster")
-_KINDS = Subject("kinds")
-_OBJECTS = Subject("objects")
+_CLUSTER = CheckSubject("cluster")
+_KINDS = CheckSubject("kinds")
+_OBJECTS = CheckSubject("objects")
 
 _PODS = ApiResource("", "v1", "pods", "Pod")
 _SERVICES = ApiResource("", "v1", "services", "Service")
@@ -171,7 +171,7 @@ class Examination:
             ("credentials", self._credentials),
             ("Azure", self._azure),
         ):
-            subject = Subject(name)
+            subject = CheckSubject(name)
             try:
                 yield from look()
             except ForbiddenError as refused:

@@ -33,7 +33,7 @@ class Finding:
 
 
 @attrs.frozen
-class Subject:
+class CheckSubject:
     """The subject of checks: makes the findings about it. name: one or two words."""
 
     name: str

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping
 import attrs
 
 from asoreconcile.azure.catalogue.kinds import KindVersion
-from asoreconcile.azure.controllers.diagnosis.finding import Finding, Subject
+from asoreconcile.azure.controllers.diagnosis.finding import CheckSubject, Finding
 from asoreconcile.base.objects import JsonObject
 
-_RIGHTS = Subject("rights")
+_RIGHTS = CheckSubject("rights")
 
 _SHOWN = 5
 

@@ -10,14 +10,14 @@ from cryptography.x509 import Certificate
 from asoreconcile.azure.controllers.crd_plan import INJECTED
 from asoreconcile.azure.controllers.diagnosis.finding import (
     REMOVE_CA_BUNDLE,
+    CheckSubject,
     Finding,
-    Subject,
 )
 from asoreconcile.azure.controllers.diagnosis.object_parts import arguments_of
 from asoreconcile.base.certificates import load_all
 from asoreconcile.base.objects import JsonObject, ObjectKey, annotations, dig, key_of
 
-_WEBHOOKS = Subject("webhooks")
+_WEBHOOKS = CheckSubject("webhooks")
 
 _SOON = timedelta(days=14)
 

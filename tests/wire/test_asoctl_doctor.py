@@ -12,7 +12,7 @@ from kubeapi import kube_server
 from asoreconcile.azure.catalogue.crd import crd
 from asoreconcile.azure.cmd.asoctl import main
 from asoreconcile.azure.controllers.catalogue import builtin
-from asoreconcile.azure.controllers.diagnosis.finding import Subject
+from asoreconcile.azure.controllers.diagnosis.finding import CheckSubject
 from asoreconcile.azure.controllers.diagnosis.fixes import mend
 from asoreconcile.base.certificates import Authority
 from asoreconcile.base.objects import GroupKind
@@ -294,7 +294,7 @@ def test_a_restart_is_that_of_kubectl_rollout(cluster):
     apps = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments"
     cluster.post(apps, deployment).expect(201)
     name = f"{NAMESPACE}/azureserviceoperator-controller-manager"
-    found = Subject("settings").warning(
+    found = CheckSubject("settings").warning(
         "late", "restart", fix="restart-operator", target=name
     )
     client = KubeClient(load(), user_agent="tests")

@@ -7,11 +7,7 @@ import attrs
 from asoreconcile.azure.catalogue.kinds import Catalogue
 from asoreconcile.azure.reconcile.model.conditions import find_ready, is_ready
 from asoreconcile.azure.reconcile.model.owner import owner_target
-from asoreconcile.azure.reconcile.planning.advice import (
-    UNSEEN,
-    advice_on,
-    unseen,
-)
+from asoreconcile.azure.reconcile.planning.advice import UNSEEN, advice_on, unseen
 from asoreconcile.base.objects import (
     GroupKind,
     JsonObject,

@@ -5,12 +5,7 @@ from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
 from asoreconcile.azure.middleware.chain import ExtensionFailedError
 from asoreconcile.azure.reconcile.planning.resource_import.report import ImportStatus
 
-READ_FAILURES = (
-    ArmError,
-    ArmTransportError,
-    ExtensionFailedError,
-    ForeignHostError,
-)
+READ_FAILURES = (ArmError, ArmTransportError, ExtensionFailedError, ForeignHostError)
 # A list of a type that the place does not have: nothing is missing.
 _NO_SUCH_LIST = frozenset(
     {

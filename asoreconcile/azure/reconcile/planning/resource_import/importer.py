@@ -110,9 +110,7 @@ class ResourceImporter:
             catalogue, versions=self._options.versions, wanted=self._options.wanted
         )
         self._extensions = Extensions.of_catalogue(
-            extension_sets,
-            catalogue,
-            ends={IMPORT: self._fill},
+            extension_sets, catalogue, ends={IMPORT: self._fill}
         )
         self._stop = threading.Event()
         self._reads = PatientReads(
