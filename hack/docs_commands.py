@@ -40,9 +40,11 @@ def described(command: click.Command, path: list[str]) -> Iterator[Described]:
     context = click.Context(command, info_name=" ".join(path), **HELP_NAMES)
     shown = [one for one in command.params if not getattr(one, "hidden", False)]
     records = [one.get_help_record(context) for one in shown]
-    names = command.list_commands(context) if isinstance(command, click.Group) else ()
-    found = [command.get_command(context, name) for name in names]
-    inner = [one for one in found if one is not None and not one.hidden]
+    inner = []
+    if isinstance(command, click.Group):
+        names = command.list_commands(context)
+        found = [command.get_command(context, name) for name in names]
+        inner = [one for one in found if one is not None and not one.hidden]
     usage = command.get_usage(context).removeprefix("Usage: ")
     yield Described(command, path, usage, [*filter(None, records)], inner)
     for one in inner:
