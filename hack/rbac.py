@@ -54,7 +54,7 @@ ASKED = """\
 # until the operator has written its caBundle here, writes of Azure kinds are refused.
 """
 WIDTH = 84
-# What several rules cover: groups and resources.
+# Groups and resources that several rules cover.
 SECRETS = [""], ["secrets"]
 LEASES = ["coordination.k8s.io"], ["leases"]
 CRDS = ["apiextensions.k8s.io"], ["customresourcedefinitions"]
