@@ -11,7 +11,7 @@ import click
 from asoreconcile.azure.cmd import sharedoptions
 from asoreconcile.azure.cmd.broken_pipe import QuietGroup
 from asoreconcile.azure.cmd.sharedoptions import ClusterChoice
-from asoreconcile.azure.cmd.terminal import say, say_json
+from asoreconcile.azure.cmd.terminal import say, say_json, say_step
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.crd_cleanup import (
     CleanedCrd,
@@ -89,7 +89,7 @@ def crds(
 
 
 def _show_progress(crd: str, count: int) -> None:
-    say(f"{crd}: {count} objects", err=True)
+    say_step(f"{crd}: {count} objects", err=True)
 
 
 def _print(done: CleanedCrd, *, dry_run: bool) -> None:
@@ -98,7 +98,7 @@ def _print(done: CleanedCrd, *, dry_run: bool) -> None:
         say(f"{done.name}: {old} stays listed: {done.problem}", err=True)
     elif done.dropped:
         would = "would be " if dry_run else ""
-        say(
+        say_step(
             f"{done.name}: {done.objects} objects {would}stored in {done.stored}, "
             f"{old} {would}dropped"
         )

@@ -16,7 +16,7 @@ from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
 from asoreconcile.azure.cmd import sharedoptions
 from asoreconcile.azure.cmd.azure_login import signed_in
 from asoreconcile.azure.cmd.sharedoptions import ClusterChoice
-from asoreconcile.azure.cmd.terminal import say, say_json, say_wrapped
+from asoreconcile.azure.cmd.terminal import say, say_json, say_wrapped, still_waiting
 from asoreconcile.azure.controllers.arm_client_factory import ArmClientFactory
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.diagnosis import fixes
@@ -110,6 +110,7 @@ def doctor(
         for finding in examination.findings():
             levels[finding.level] += 1
             _print(finding, output)
+            still_waiting()
             is_wanted = finding.fix and not {finding.fix, _ALL}.isdisjoint(names)
             if is_wanted and _mended(client, finding, output, dry=dry_run):
                 levels[finding.level] -= 1

@@ -24,6 +24,14 @@ def say(text: str = "", *, err: bool = False) -> None:
     _echo(printable(text), err=err)
 
 
+def say_step(text: str = "", *, err: bool = False) -> None:
+    """Write one line of a command that goes on: `waiting_shown` shows its line again
+    once the command is silent.
+    """
+    say(text, err=err)
+    still_waiting()
+
+
 def say_wrapped(text: str, *, hang: int, colour: str = "") -> None:
     """Write one line. On a terminal it is wrapped, with an indent of `hang` columns
     from the second line on, and its first word is coloured unless NO_COLOR is set.
@@ -89,17 +97,16 @@ class _Waiting:
     """A line on the terminal while a command has not written anything yet."""
 
     def __init__(self) -> None:
+        self.command = ""
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def begin(self, command: str) -> None:
-        """Show the line once the command is silent for two seconds."""
-        self._ended.clear()
-        arguments = (command,)
-        self._thread = threading.Thread(
-            target=self._report, args=arguments, daemon=True
-        )
-        self._thread.start()
+    def begin(self) -> None:
+        """Show the line once the command is silent for a second."""
+        if self.command and self._thread is None:
+            self._ended.clear()
+            self._thread = threading.Thread(target=self._report, daemon=True)
+            self._thread.start()
 
     def end(self) -> None:
         """Take the line away. Idempotent."""
@@ -108,19 +115,26 @@ class _Waiting:
             self._ended.set()
             thread.join()
 
-    def _report(self, command: str) -> None:
+    def _report(self) -> None:
         seconds = 0.0
         while not self._ended.wait(_SILENT_SECONDS):
             seconds += _SILENT_SECONDS
-            sys.stderr.write(f"\r{command}: waiting for an answer, {seconds:.0f} s")
+            sys.stderr.write(
+                f"\r{self.command}: waiting for an answer, {seconds:.0f} s"
+            )
             sys.stderr.flush()
         if seconds:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
 
 
-_SILENT_SECONDS = 2.0
+_SILENT_SECONDS = 1.0
 _waiting = _Waiting()
+
+
+def still_waiting() -> None:
+    """Show the line of `waiting_shown` again once the command is silent."""
+    _waiting.begin()
 
 
 def end_waiting() -> None:
@@ -131,11 +145,13 @@ def end_waiting() -> None:
 @contextmanager
 def waiting_shown(command: str) -> Iterator[None]:
     """Within the block, show on a terminal how long the command waits before it writes
-    anything.
+    anything, and after `say_step`.
     """
     if sys.stderr.isatty():
-        _waiting.begin(command)
+        _waiting.command = command
+        _waiting.begin()
     try:
         yield
     finally:
+        _waiting.command = ""
         _waiting.end()

@@ -6,7 +6,7 @@ import click
 
 from asoreconcile.azure.cmd import sharedoptions
 from asoreconcile.azure.cmd.sharedoptions import ClusterChoice
-from asoreconcile.azure.cmd.terminal import say
+from asoreconcile.azure.cmd.terminal import say, say_step
 from asoreconcile.azure.cmd.yamltext import yaml_text
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.uninstall import Uninstall
@@ -102,14 +102,14 @@ def _remove(removal: Uninstall, save: Path | None) -> None:
         manifests = [exported_manifest(obj) for obj in removal.objects()]
         # Before anything is removed: who is interrupted has the file.
         save.write_text(yaml_text(manifests), encoding="utf-8")
-        say(f"{len(manifests)} manifests saved in {save}")
+        say_step(f"{len(manifests)} manifests saved in {save}")
     else:
-        removal.delete_objects(say)
-    removal.stop_managers(say)
+        removal.delete_objects(say_step)
+    removal.stop_managers(say_step)
     removal.remove_webhooks()
     for name in removal.detach() if save is not None else ():
-        say(f"{name}: stays")
+        say_step(f"{name}: stays")
     removal.release_secrets()
-    removal.remove_crds(say)
+    removal.remove_crds(say_step)
     removal.remove_rest(managers)
     say("the operator is removed; a Helm release is left: helm uninstall forgets it")

@@ -1,7 +1,7 @@
 """The checks of an installation, each from objects to findings. Pure."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -82,6 +82,27 @@ def of_deployment(
         yield _OPERATOR.ok(text)
 
 
+def of_rivals(
+    name: str, targets: Collection[str], others: Mapping[str, Collection[str]]
+) -> Iterator[Finding]:
+    """Check that no two operators reconcile the objects of one namespace.
+
+    name: the Deployment of this operator, `namespace/name`. targets: namespaces that
+    it works in; () for all. others: the same of each other Deployment.
+    """
+    for other, theirs in others.items():
+        shared = set(targets) & set(theirs) if targets and theirs else targets or theirs
+        if shared or not (targets or theirs):
+            where = f"namespace {', '.join(sorted(shared))}" if shared else "each one"
+            namespace, _, deployed = other.partition("/")
+            yield _OPERATOR.warning(
+                f"{name} and {other} both reconcile the objects of {where}",
+                "set AZURE_TARGET_NAMESPACES so that each namespace has one operator, "
+                "or stop one: kubectl scale --replicas 0 "
+                f"-n {namespace} deployment/{deployed}",
+            )
+
+
 def of_pods(pods: Sequence[JsonObject]) -> Iterator[Finding]:
     """Check for containers that crash repeatedly, and for different images."""
     images: Counter[str] = Counter()
@@ -105,9 +126,11 @@ def of_pods(pods: Sequence[JsonObject]) -> Iterator[Finding]:
 def of_settings(secret: JsonObject | None, name: str) -> Iterator[Finding]:
     """Check that the settings are usable; values are not shown."""
     if secret is None:
+        space, _, secret_name = name.partition("/")
         yield _SETTINGS.error(
             f"there is no Secret {name}: the pods wait for it",
-            "create it (deploy/README.md has the command)",
+            f"kubectl create secret generic {secret_name} -n {space} "
+            "--from-literal=AZURE_SUBSCRIPTION_ID=... (deploy/README.md has all keys)",
         )
         return
     try:
@@ -198,9 +221,13 @@ def of_secret_texts(
         )
 
 
-def of_objects(objects: Sequence[JsonObject], now: datetime) -> Iterator[Finding]:
+def of_objects(
+    objects: Sequence[JsonObject], now: datetime, unread: Sequence[str] = ()
+) -> Iterator[Finding]:
     """Yield the objects that are not Ready, by reason, those that wait, and those that
     are Ready with a warning.
+
+    unread: the kinds whose objects could not be read.
     """
     reasons: defaultdict[tuple[str, str], list[JsonObject]] = defaultdict(list)
     unseen, stuck, held, pending = [], [], [], []
@@ -258,6 +285,8 @@ def of_objects(objects: Sequence[JsonObject], now: datetime) -> Iterator[Finding
         text = f"all {count} are Ready" if objects else "there is no Azure object yet"
         if pending:
             text = f"{count} of {len(objects)} are Ready; not yet: {some(pending)}"
+        if unread:
+            text += f" (without {len(unread)} kinds, which cannot be listed)"
         yield _OBJECTS.ok(text)
 
 

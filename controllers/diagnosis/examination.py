@@ -2,7 +2,7 @@
 finding, too.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime
@@ -35,8 +35,8 @@ from asoreconcile.azure.controllers.diagnosis.fixes import DEPLOYMENTS
 from asoreconcile.azure.controllers.diagnosis.object_parts import (
     arguments_of,
     containers_of,
-    texts_of,
-    variables_of,
+    names_in,
+    setting_of,
 )
 from asoreconcile.azure.controllers.diagnosis.rights import (
     Right,
@@ -83,6 +83,7 @@ from asoreconcile.kube.resources import (
 from asoreconcile.kube.selection import Selection
 
 _CLUSTER = CheckSubject("cluster")
+_OPERATOR = CheckSubject("operator")
 _KINDS = CheckSubject("kinds")
 _OBJECTS = CheckSubject("objects")
 
@@ -104,6 +105,8 @@ _CONFIGURATIONS = (
         VALIDATING_NAME,
     ),
 )
+_MODE = "AZURE_OPERATOR_MODE"
+_TARGETS = "AZURE_TARGET_NAMESPACES"
 _IDENTITY_MODE = "AZURE_WORKLOAD_IDENTITY_AUTH_MODE"
 _OWN_BUILD = f"asoreconcile-{__version__}"
 _ASKED_AT_ONCE = 8
@@ -148,6 +151,7 @@ class Examination:
         self._environment = environment
         self._clock = clock
         self._unlisted: dict[str, str] = {}
+        self._refused: dict[str, ForbiddenError] = {}
         self._elsewhere: Sequence[str] = ()
         self._now = clock.now()
 
@@ -157,6 +161,7 @@ class Examination:
         Raises TransportError if the cluster does not respond; every other failure is a
         finding.
         """
+        refusals: dict[str, str] = {}
         for name, look in (
             ("cluster", self._cluster),
             ("clock", self._clocks),
@@ -175,8 +180,11 @@ class Examination:
             try:
                 yield from look()
             except ForbiddenError as refused:
-                mend = "look again as somebody who may read this"
-                yield subject.unknown(str(refused), mend)
+                first = refusals.setdefault(str(refused), name)
+                text = f"not checked, for the same reason as {first}"
+                yield subject.unknown(
+                    *((text, "") if first != name else _lack(refused))
+                )
             except ApiError as failed:
                 # The other checks may say why, such as webhooks that do not answer.
                 mend = "look at the other findings, and at the API server's log"
@@ -208,7 +216,26 @@ class Examination:
         yield from checks.of_deployment(
             deployment, name, elsewhere=self._elsewhere, is_outside=self._runs_outside
         )
+        if self._is_aso:
+            text = "its rights are not compared with those of this program"
+            yield _OPERATOR.ok(f"it is Azure Service Operator: {text}")
+        if deployment is not None:
+            with suppress(ForbiddenError):
+                yield from checks.of_rivals(name, self._targets, self._rivals())
         yield from checks.of_pods(self._pods)
+
+    def _rivals(self) -> Mapping[str, Collection[str]]:
+        """Return where the other running operators reconcile, by Deployment."""
+        named = f"metadata.name={self._at.deployment}"
+        found = {}
+        for one in self._client.list_all(Selection(DEPLOYMENTS, field_selector=named)):
+            key = key_of(one)
+            if key.namespace == self._at.namespace or spec(one).get("replicas") == 0:
+                continue
+            secret = self._read(SECRETS, ObjectKey(key.namespace, self._at.settings))
+            if setting_of(one, secret, _MODE).lower() != "webhooks":
+                found[str(key)] = names_in(setting_of(one, secret, _TARGETS))
+        return found
 
     def _proxies(self) -> Iterator[Finding]:
         if self._deployment is None:
@@ -223,7 +250,7 @@ class Examination:
         )
 
     def _settings_(self) -> Iterator[Finding]:
-        if self._runs_outside:
+        if self._deployment is None and self._settings is None:
             return
         name = self._place(self._at.settings)
         yield from checks.of_settings(self._settings, name)
@@ -232,7 +259,7 @@ class Examination:
             yield from checks.of_restart(self._settings, self._pods, deployment)
 
     def _leader(self) -> Iterator[Finding]:
-        if self._runs_outside and self._lease is None:
+        if self._deployment is None and self._lease is None:
             return
         name = self._place(self._at.lease)
         yield from checks.of_lease(self._lease, name, self._now)
@@ -262,9 +289,18 @@ class Examination:
             service = self._read(_SERVICES, key)
             yield from webhook_checks.of_service(key, service, what, self._deployment)
         yield from webhook_checks.of_serving_certificate(serving, self._now)
+        if serving is None and self._deployment is not None and not self._is_aso:
+            lost = self._place(SERVING_SECRET)
+            yield from webhook_checks.of_lost_certificate(
+                lost, self._crds, self._deployment
+            )
 
     def _not_ready(self) -> Iterator[Finding]:
-        yield from checks.of_objects(self._objects, self._now)
+        objects = self._objects
+        unread = [*self._unlisted, *self._refused]
+        yield from checks.of_objects(objects, self._now, unread)
+        for refused in [*self._refused.values()][:1]:
+            yield _OBJECTS.unknown(*_lack(refused))
         yield from checks.of_policies(self._objects, self._namespaces)
         for kind, why in self._unlisted.items():
             yield _OBJECTS.error(
@@ -281,7 +317,7 @@ class Examination:
             kind = self._catalogue.kind(group_kind)
             if not has_secrets(kind.version().table):
                 continue
-            for obj in self._client.list_all(resource_of(self._kept[group_kind])):
+            for obj in self._listed(self._kept[group_kind]):
                 with suppress(KindConversionError):  # its own finding says so
                     authored = as_authored(kind, obj)
                     version = kind.version(gvk_of(authored).version)
@@ -289,12 +325,13 @@ class Examination:
                         yield obj, [text.path for text in texts]
 
     def _rights(self) -> Iterator[Finding]:
-        if self._runs_outside:
+        if self._deployment is None or self._is_aso:
             return
         words = arguments_of(self._deployment)
         asked = operator_rights(
             self._served,
             namespace=self._at.namespace,
+            targets=self._targets,
             lease=self._at.lease if _has(words, "--enable-leader-election") else "",
             writes_crds=_has(words, "--crd-pattern"),
         )
@@ -331,7 +368,7 @@ class Examination:
         yield from self._workloads(workloads)
 
     def _workloads(self, namespaces: Iterable[str]) -> Iterator[Finding]:
-        if self._runs_outside:
+        if self._deployment is None or self._is_aso:
             return
         rights = {
             name: Right(
@@ -345,9 +382,7 @@ class Examination:
             lacks[name] = "" if allowed[right] else f"the operator may not {right}"
             if self._read(SERVICE_ACCOUNTS, ObjectKey(name, SERVICE_ACCOUNT)) is None:
                 lacks[name] = f"no ServiceAccount {SERVICE_ACCOUNT}"
-        stated = [variables_of(one) for one in containers_of(self._deployment)]
-        stated.append(texts_of(self._settings or {}))
-        mode = next(filter(None, (one.get(_IDENTITY_MODE) for one in stated)), "")
+        mode = setting_of(self._deployment, self._settings, _IDENTITY_MODE)
         yield from credential_checks.of_strict_identities(
             lacks, is_strict=mode.strip().lower() == "strict"
         )
@@ -362,12 +397,12 @@ class Examination:
         name in any namespace.
         """
         found = self._get(DEPLOYMENTS, self._at.deployment)
-        if found is not None or self._at != Installation():
+        if found is not None:
             return found
         named = f"metadata.name={self._at.deployment}"
         others = [*self._client.list_all(Selection(DEPLOYMENTS, field_selector=named))]
         self._elsewhere = sorted(key_of(one).namespace for one in others)
-        if len(others) != 1:
+        if len(others) != 1 or self._at != Installation():
             return None
         self._at = attrs.evolve(self._at, namespace=self._elsewhere[0])
         return others[0]
@@ -395,6 +430,23 @@ class Examination:
     @cached_property
     def _settings(self) -> JsonObject | None:
         return self._get(SECRETS, self._at.settings)
+
+    @cached_property
+    def _targets(self) -> Sequence[str]:
+        """The namespaces that the operator works in; () for all."""
+        deployment, settings = None, None
+        with suppress(ForbiddenError):
+            deployment = self._deployment
+            settings = self._settings
+        return names_in(setting_of(deployment, settings, _TARGETS))
+
+    @cached_property
+    def _is_aso(self) -> bool:
+        images = [str(one.get("image")) for one in containers_of(self._deployment)]
+        return any(
+            "azureserviceoperator" in image and "asoreconcile" not in image
+            for image in images
+        )
 
     @cached_property
     def _lease(self) -> JsonObject | None:
@@ -434,12 +486,19 @@ class Examination:
         found: list[JsonObject] = []
         for version in self._served:
             try:
-                found += self._client.list_all(resource_of(version))
-            except ForbiddenError:
-                raise
+                found += self._listed(version)
+            except ForbiddenError as refused:
+                self._refused[str(version.group_kind)] = refused
+                if len(self._refused) == len(self._served):
+                    raise
             except ApiError as failed:
                 self._unlisted[str(version.group_kind)] = str(failed)
         return found
+
+    def _listed(self, version: KindVersion) -> Iterator[JsonObject]:
+        """Yield the objects of a kind in the namespaces that the operator works in."""
+        for place in self._targets or ("",):
+            yield from self._client.list_all(Selection(resource_of(version), place))
 
     def _allowed(self, asked: Sequence[Right]) -> Mapping[Right, bool]:
         """Ask the API server about the operator's rights, as an administrator may."""
@@ -465,6 +524,14 @@ class Examination:
             return self._client.get(resource, key)
         except NotFoundError:
             return None
+
+
+def _lack(refused: ForbiddenError) -> tuple[str, str]:
+    """Return the texts of a finding about a right that the user lacks."""
+    return str(refused), (
+        "look again as somebody who may read this: asoctl doctor --context NAME; "
+        "`asoctl explain -n NAMESPACE` needs the objects of one namespace alone"
+    )
 
 
 def _has(words: Iterable[str], name: str) -> bool:

@@ -42,3 +42,17 @@ def settings_in(secret: JsonObject) -> Settings:
     """Return the operator's settings that a Secret holds. Raises SettingsError."""
     namespace = key_of(secret).namespace
     return from_environment({"POD_NAMESPACE": namespace, **texts_of(secret)})
+
+
+def setting_of(
+    deployment: JsonObject | None, settings: JsonObject | None, name: str
+) -> str:
+    """Return one setting of an operator: of its Deployment, else of its Secret."""
+    stated = [variables_of(one) for one in containers_of(deployment)]
+    stated.append(texts_of(settings or {}))
+    return next(filter(None, (one.get(name) for one in stated)), "").strip()
+
+
+def names_in(text: str) -> list[str]:
+    """Return the names of a list with commas."""
+    return [name for one in text.split(",") if (name := one.strip())]

@@ -3,7 +3,7 @@
 `deploy/rbac.yaml` has the same rights; a test compares them.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import attrs
 
@@ -44,26 +44,32 @@ def operator_rights(
     served: Iterable[KindVersion],
     *,
     namespace: str,
+    targets: Sequence[str] = (),
     lease: str = "",
     writes_crds: bool = False,
 ) -> Iterator[Right]:
     """Yield the rights that an operator needs for the kinds that the cluster serves.
 
     namespace: its own.
+    targets: the namespaces that it works in; () for all.
     lease: the name of the leader election's lease, "" without one.
     writes_crds: true if it installs CRDs, or writes the caBundle of its webhooks.
     """
-    for resource in ("secrets", "configmaps"):
-        for verb in ("get", "list", "watch", "create", "patch"):
-            yield Right(verb, "", resource)
-    for verb in ("create", "patch"):
-        yield Right(verb, "", "events")
-    for version in served:
-        for verb in ("get", "list", "watch", "patch"):
-            yield Right(verb, version.gvk.group, version.plural)
-        yield Right("patch", version.gvk.group, version.plural, "status")
+    kinds = list(served)
+    for place in targets or ("",):
+        for resource in ("secrets", "configmaps"):
+            for verb in ("get", "list", "watch", "create", "patch"):
+                yield Right(verb, "", resource, namespace=place)
+        for verb in ("create", "patch"):
+            yield Right(verb, "", "events", namespace=place)
+        for version in kinds:
+            one = version.gvk.group, version.plural
+            for verb in ("get", "list", "watch", "patch"):
+                yield Right(verb, *one, namespace=place)
+            yield Right("patch", *one, "status", place)
+        grants = "gateway.networking.k8s.io", "referencegrants"
+        yield Right("list", *grants, namespace=place)
     yield Right("get", "", "namespaces")
-    yield Right("list", "gateway.networking.k8s.io", "referencegrants")
     for verb in ("list", "watch"):
         yield Right(verb, "", "namespaces")
         yield Right(verb, "apiextensions.k8s.io", "customresourcedefinitions")
@@ -75,7 +81,7 @@ def operator_rights(
     if writes_crds:
         crds = "apiextensions.k8s.io", "customresourcedefinitions"
         yield Right("create", *crds)
-        for version in served:
+        for version in kinds:
             name = f"{version.plural}.{version.gvk.group}"
             yield Right("get", *crds, name=name)
             yield Right("patch", *crds, name=name)

@@ -10,15 +10,21 @@ from cryptography.x509 import Certificate
 from asoreconcile.azure.controllers.crd_plan import INJECTED
 from asoreconcile.azure.controllers.diagnosis.finding import (
     REMOVE_CA_BUNDLE,
+    RESTART_OPERATOR,
     CheckSubject,
     Finding,
+    some,
 )
-from asoreconcile.azure.controllers.diagnosis.object_parts import arguments_of
+from asoreconcile.azure.controllers.diagnosis.object_parts import (
+    arguments_of,
+    containers_of,
+)
 from asoreconcile.base.certificates import load_all
 from asoreconcile.base.objects import JsonObject, ObjectKey, annotations, dig, key_of
 
 _WEBHOOKS = CheckSubject("webhooks")
 
+_MOUNTED = "k8s-webhook-server/serving-certs"
 _SOON = timedelta(days=14)
 
 
@@ -192,6 +198,36 @@ def of_service(
             f"the operator serves no webhooks, and the API server asks it for {asked}",
             "remove --webhook-port=0, or first let `asoctl clean crds --one-version` "
             "leave no object that needs them",
+        )
+
+
+def of_lost_certificate(
+    secret: str, crds: Iterable[JsonObject], deployment: JsonObject
+) -> Iterator[Finding]:
+    """Check whether CRDs trust a certificate of the operator's own without its Secret.
+
+    secret: the missing Secret, `namespace/name`. deployment: the operator's.
+    """
+    key = key_of(deployment)
+    mounted = str([one.get("volumeMounts") for one in containers_of(deployment)])
+    if "--webhook-cert-dir" in str(arguments_of(deployment)) or _MOUNTED in mounted:
+        return  # the certificate is from cert-manager or from files
+    trusting = [
+        key_of(crd).name
+        for crd in crds
+        if dig(_conversion(crd) or {}, "clientConfig.caBundle")
+        and dig(_conversion(crd) or {}, "clientConfig.service.namespace")
+        == key.namespace
+        and INJECTED not in annotations(crd)
+    ]
+    if trusting:
+        yield _WEBHOOKS.warning(
+            f"there is no Secret {secret}, whose certificate the API server trusts for "
+            f"the conversion of {some(trusting)}",
+            "a running operator makes it again within ten minutes, and at its start: "
+            f"kubectl rollout restart -n {key.namespace} deployment/{key.name}",
+            fix=RESTART_OPERATOR,
+            target=str(key),
         )
 
 

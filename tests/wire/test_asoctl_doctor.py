@@ -22,6 +22,7 @@ from asoreconcile.testing.arm import ArmServer
 from asoreconcile.testing.http import HttpResponse
 
 NAMESPACE = "azureserviceoperator-system"
+DEPLOYMENT = "azureserviceoperator-controller-manager"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 GROUP_CRD = "resourcegroups.resources.azure.com"
 GROUPS = "/apis/resources.azure.com/v1api20200601/namespaces/default/resourcegroups"
@@ -53,19 +54,38 @@ def findings(*arguments):
     return found
 
 
+def deployed(cluster, namespace, image="asoreconcile", **variables):
+    """Install an operator's Deployment, and its namespace if it is missing."""
+    env = [{"name": name, "value": value} for name, value in variables.items()]
+    container = {"name": "manager", "image": image, "env": env}
+    labels = {"a": "b"}
+    spec = {
+        "replicas": 1,
+        "selector": {"matchLabels": labels},
+        "template": {
+            "metadata": {"labels": labels},
+            "spec": {"containers": [container]},
+        },
+    }
+    cluster.post("/api/v1/namespaces", {"metadata": {"name": namespace}})
+    body = {"metadata": {"name": DEPLOYMENT}, "spec": spec}
+    path = f"/apis/apps/v1/namespaces/{namespace}/deployments"
+    cluster.post(path, body).expect(201)
+
+
 def test_a_cluster_without_an_operator(cluster):
     found = findings()
     assert found["cluster"][0]["level"] == "ok"
     assert "there is no Deployment" in found["operator"][0]["text"]
-    assert "there is no Secret" in found["settings"][0]["text"]
+    assert not {"settings", "leader", "rights"} & found.keys()
     assert found["kinds"][0]["text"] == "1 kinds are installed"
     assert found["objects"][0]["text"] == "there is no Azure object yet"
-    assert found["rights"][0]["level"] == "error"
     assert "Azure" not in found
     assert doctor().exit_code == 1
 
 
 def test_settings_leader_and_rights_are_looked_at(cluster):
+    deployed(cluster, NAMESPACE)
     values = {"AZURE_CLIENT_SECRET": "hunter2", "AZURE_SYNC_PERIOD": "soon"}
     data = {k: base64.b64encode(v.encode()).decode() for k, v in values.items()}
     body = {"metadata": {"name": "aso-controller-settings"}, "data": data}
@@ -156,9 +176,100 @@ def test_what_may_not_be_read_is_said_and_the_rest_goes_on(cluster, tmp_path):
     cluster.kube.write_kubeconfig(tmp_path / "kubeconfig", token)
     found = findings()
     assert found["cluster"][0]["level"] == "ok"
-    assert found["settings"][0]["level"] == "unknown"
-    assert "somebody who may read this" in found["settings"][0]["mend"]
+    assert "somebody who may read this" in found["cluster"][1]["mend"]
+    (settings,) = found["settings"]
+    assert settings["level"] == "unknown"
+    assert settings["text"] == "not checked, for the same reason as cluster"
     assert found["kinds"][0]["level"] == "unknown"
+    assert [one["level"] for one in found["objects"]] == ["unknown"]
+    refused = CliRunner().invoke(main, ["explain", "-A"])
+    assert "name a namespace where you have it with -n" in refused.output
+
+
+def granted(cluster, account, place, *rules):
+    """Grant rules in a namespace, or in all with ""."""
+    rbac = "/apis/rbac.authorization.k8s.io/v1"
+    path, kind = f"{rbac}/clusterroles", "ClusterRole"
+    cluster.post(path, {"metadata": {"name": account}, "rules": rules}).expect(201)
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": account}
+    subject = {"kind": "ServiceAccount", "name": account, "namespace": NAMESPACE}
+    body = {"metadata": {"name": account}, "roleRef": role, "subjects": [subject]}
+    bound = f"namespaces/{place}/rolebindings" if place else "clusterrolebindings"
+    cluster.post(f"{rbac}/{bound}", body).expect(201)
+
+
+def test_who_may_list_one_kind_is_told_which_are_missing(cluster, tmp_path):
+    kind = builtin().kind(GroupKind("network.azure.com", "VirtualNetwork"))
+    cluster.post(CRDS, crd(kind)).expect(201)
+    test_objects_that_are_not_ready_are_named(cluster)
+    rule = {"apiGroups": ["resources.azure.com"], "resources": ["*"], "verbs": ["*"]}
+    granted(cluster, "reader", "", rule)
+    token = cluster.kube.add_service_account(NAMESPACE, "reader")
+    cluster.kube.write_kubeconfig(tmp_path / "kubeconfig", token)
+    first, unread, *_ = findings()["objects"]
+    assert first["text"].startswith("1 not Ready")
+    assert (unread["level"], "virtualnetworks" in unread["text"]) == ("unknown", True)
+    done = CliRunner().invoke(main, ["explain", "-A"])
+    assert "1 Azure object, 1 not Ready" in done.stdout
+    assert "may not list 1 kinds: VirtualNetwork.network.azure.com" in done.stderr
+
+
+def test_an_operator_of_some_namespaces_needs_its_rights_there_alone(cluster):
+    targets = {"AZURE_TARGET_NAMESPACES": "default", "AZURE_OPERATOR_MODE": "watchers"}
+    deployed(cluster, NAMESPACE, **targets)
+    cluster.post("/api/v1/namespaces", {"metadata": {"name": "apart"}}).expect(201)
+    group = {"apiVersion": "resources.azure.com/v1api20200601", "kind": "ResourceGroup"}
+    group |= {"metadata": {"name": "rg"}, "spec": {"location": "x"}}
+    cluster.post(GROUPS.replace("default", "apart"), group).expect(201)
+    everything = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}
+    account = "azureserviceoperator-default"
+    granted(cluster, account, "default", everything)
+    found = findings()
+    assert found["objects"][0]["text"] == "there is no Azure object yet"
+    assert "namespaces" in found["rights"][0]["text"]  # what the cluster has
+    assert "secrets" not in found["rights"][0]["text"]
+
+
+@pytest.mark.parametrize(
+    ("variables", "said"),
+    [
+        ({}, "both reconcile the objects of namespace default"),
+        ({"AZURE_TARGET_NAMESPACES": "b, default"}, "the objects of namespace default"),
+        ({"AZURE_TARGET_NAMESPACES": "b"}, ""),
+        ({"AZURE_OPERATOR_MODE": "webhooks"}, ""),
+    ],
+)
+def test_two_operators_of_one_namespace_are_seen(cluster, variables, said):
+    deployed(cluster, NAMESPACE, AZURE_TARGET_NAMESPACES="default")
+    deployed(cluster, "team", **variables)
+    texts = [one["text"] for one in findings()["operator"] if one["level"] == "warning"]
+    assert len(texts) == bool(said)
+    assert said in "".join(texts)
+
+
+def test_azure_service_operator_is_known_and_its_rights_are_its_own(cluster):
+    deployed(cluster, NAMESPACE, "mcr.microsoft.com/k8s/azureserviceoperator:v2.13.0")
+    found = findings()
+    assert "it is Azure Service Operator" in found["operator"][1]["text"]
+    assert "rights" not in found
+    (lost,) = findings("-n", "nowhere")["operator"]
+    assert (
+        lost["mend"] == f"look at one: asoctl doctor --operator-namespace {NAMESPACE}"
+    )
+
+
+def test_a_certificate_whose_secret_was_deleted_is_missed(cluster):
+    deployed(cluster, NAMESPACE)
+    service = {"namespace": NAMESPACE, "name": "webhooks", "path": "/convert"}
+    pem = base64.b64encode(
+        Authority.make("ca", now=datetime.now(UTC), days=99).pem
+    ).decode()
+    client = {"service": service, "caBundle": pem}
+    webhook = {"clientConfig": client, "conversionReviewVersions": ["v1"]}
+    conversion = {"conversion": {"strategy": "Webhook", "webhook": webhook}}
+    cluster.patch(f"{CRDS}/{GROUP_CRD}", {"spec": conversion}).expect(200)
+    lost = [one for one in findings()["webhooks"] if "no Secret" in one["text"]]
+    assert [one["fix"] for one in lost] == ["restart-operator"]
 
 
 def test_azure_is_asked_when_wanted(cluster, tmp_path, monkeypatch):
@@ -412,7 +523,7 @@ def test_a_kind_that_cannot_be_listed_hides_nothing_else(moved):
     (failed,) = [one for one in found["objects"] if "cannot be listed" in one["text"]]
     assert failed["text"].startswith("those of VirtualNetwork.network.azure.com")
     assert "findings on webhooks" in failed["mend"]
-    assert found["rights"]
+    assert found["cluster"]
 
 
 def is_old(cluster):

@@ -140,6 +140,9 @@ def test_a_command_that_waits_says_so_on_a_terminal(monkeypatch, capsys):
         terminal.say("done")
         written = sys.stderr.getvalue()
         terminal.say("more")
+        terminal.say_step("and on")
+        while sys.stderr.getvalue() == written:
+            threading.Event().wait(0.001)
     assert written.startswith("\rasoctl: waiting for an answer, 0 s")
     assert written.endswith("\r\x1b[K")
-    assert capsys.readouterr().out == "done\nmore\n"
+    assert capsys.readouterr().out == "done\nmore\nand on\n"
