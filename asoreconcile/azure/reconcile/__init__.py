@@ -1,11 +1,7 @@
-"""The generic ARM reconciler: one flow for every kind, decided purely, executed apart.
+"""The generic ARM reconciler: one flow for every kind (see `README.md`).
 
-    facts -> decide -> Decision(effects, then) -> execute -> facts -> ... -> an ending
-
-What may be decided is in `decisions`, a closed set of values. `plan` makes the first
-decision of a reconcile; `claim`, `begin`, `operation_polls`, `success`, `delete`,
-`drift` and `failure_report` the others: pure functions, which a contract on imports
-keeps so. `execute` goes from one to the next; `actions` asks Azure, the cluster and
-extensions, `effects` notes, shows and tells. Modules called `.._reads` collect facts.
-`patch_helper` writes to Kubernetes; `reconciler` ties them together.
+`engine.plan` decides the step of a reconcile, and each step is one call. Decisions that
+have alternatives are values that pure functions make: the plan, whether a sync PUTs
+(`sync.drift`), and what follows a PUT (`writes.put_answers`) or a poll
+(`writes.operation_polls`); a contract on imports keeps them pure.
 """

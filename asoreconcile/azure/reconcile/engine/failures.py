@@ -1,9 +1,11 @@
-"""Turns exceptions into conditions, and collects the facts for `failure_report`.
+"""Turns exceptions into conditions, and says what the event of a failure tells.
 
-Most failures are raised as a ConditionError; the others are converted here.
+Most failures are raised as a ConditionError; the others are converted here. Rules:
+R3.1-R3.7, R4.1-R4.3, R7.3.
 """
 
 import errno
+import math
 
 from asoreconcile.azure.arm.bearer import ForeignHostError
 from asoreconcile.azure.arm.condition_error import ConditionError
@@ -13,10 +15,6 @@ from asoreconcile.azure.catalogue.conversion import KindConversionError
 from asoreconcile.azure.catalogue.paths import PathError
 from asoreconcile.azure.catalogue.payload import SpecError
 from asoreconcile.azure.middleware.chain import ExtensionFailedError
-from asoreconcile.azure.reconcile.engine.failure_report import (
-    FailureFacts,
-    has_no_way_in,
-)
 from asoreconcile.azure.reconcile.model.annotations import (
     OPERATOR_NAMESPACE,
     POLLER_TOKEN,
@@ -26,13 +24,15 @@ from asoreconcile.azure.reconcile.model.conditions import (
     find_ready,
     merge_ready,
 )
-from asoreconcile.azure.reconcile.model.owner import owner_target
+from asoreconcile.azure.reconcile.model.owner import Objects, owner_target
 from asoreconcile.azure.reconcile.scope.arm_errors import read_failed, unreachable
+from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.scope.shared_dependencies import (
     KindRuntime,
     SharedDependencies,
 )
+from asoreconcile.azure.reconcile.state.memory import ObjectMemory
 from asoreconcile.base.errors import in_chain
 from asoreconcile.base.objects import (
     JsonObject,
@@ -66,6 +66,15 @@ _FAILURES_UNTIL_SHOWN = 3
 # of the last one (`exports.export`); otherwise a value is missing.
 _READS = frozenset({"GET", "HEAD"})
 _NO_THREAD = "can't start new thread"
+# The API refuses events over 1,024 characters; the id at the end is what support asks
+# for first, so it is the message that is cut.
+_MAX_EVENT = 1_000
+_NOT_LET_IN = frozenset({401, 403})
+# Reasons of missing objects, and how long they may take to appear.
+_MAY_BE_ON_ITS_WAY = frozenset(
+    {"ConfigMapNotFound", "ReferenceNotFound", "SecretNotFound", "WaitingForOwner"}
+)
+_PATIENCE_SECONDS = 60.0
 
 
 def failure_of(scope: ReconcileScope, error: Exception) -> ConditionError | None:
@@ -114,13 +123,14 @@ def failure_of(scope: ReconcileScope, error: Exception) -> ConditionError | None
             )
 
 
-def leaves_ready(scope: ReconcileScope, error: ConditionError) -> bool:
+def leaves_ready(
+    patcher: PatchHelper, memory: ObjectMemory, error: ConditionError
+) -> bool:
     """Return whether Ready stays as it is after a failure: Azure refused a read of a
     Ready resource for the first times in a row.
 
     Such a failure says nothing about the resource.
     """
-    patcher, memory = scope.patcher, scope.memory
     ready = find_ready(status(patcher.obj).get("conditions")) or {}
     if (
         memory.failure_streak.attempts >= _FAILURES_UNTIL_SHOWN - 1
@@ -148,40 +158,70 @@ def _shortage(error: Exception) -> str:
     return _NO_THREAD if no_thread and _NO_THREAD in str(no_thread) else ""
 
 
-def facts_of_failure(
-    scope: ReconcileScope, error: ConditionError, *, is_repeated: bool
-) -> FailureFacts:
-    """Return the facts about a failure; counts it for the back-off.
+def has_no_way_in(error: ConditionError) -> bool:
+    """Return whether Azure refused the credential: the event then names it."""
+    fault = in_chain(error, ArmError)
+    return fault is not None and fault.status in _NOT_LET_IN
 
-    is_repeated: the condition was the same before.
+
+def is_worth_an_event(
+    error: ConditionError, seconds: float, *, owner_is_there: bool
+) -> bool:
+    """Return whether a failure gets an event. A short wait gets none: objects that
+    are applied together wait for each other. None either if the owner exists: the
+    owner shows its own failure.
+
+    seconds: for how long reconciles have failed. owner_is_there: whether the owner is
+    in the cluster.
     """
-    seconds = scope.memory.failure_streak.record_failure(
-        scope.operator.clock.monotonic()
-    )
-    patcher = scope.patcher
-    edited = patcher.generation != generation(patcher.obj)
-    return FailureFacts(
-        error=error,
-        # Before the text is cut: half of a secret would not be found.
-        text=redact(f"{error.reason}: {error}", namespace=patcher.key.namespace),
-        deleting=is_deleting(patcher.obj),
-        is_repeated=is_repeated,
-        seconds=seconds,
-        owner_is_there=error.reason == "WaitingForOwner" and _has_owner(scope),
-        credential=scope.connection.source if has_no_way_in(error) else "",
-        is_outdated=edited or error.is_outdated,
-        delay_seconds=scope.kind.requeue_backoff.failed(scope.memory, error),
-    )
+    # With severity Info nothing is wrong: the object waits, as for a maintenance
+    # window.
+    if error.severity == "Info":
+        return False
+    if error.reason == "WaitingForOwner" and owner_is_there:
+        return False
+    return error.reason not in _MAY_BE_ON_ITS_WAY or seconds >= _PATIENCE_SECONDS
 
 
-def _has_owner(scope: ReconcileScope) -> bool:
-    patcher = scope.patcher
+def event_message(
+    error: ConditionError, namespace: str, *, credential: str, is_repeated: bool
+) -> str:
+    """Return reason and message; the id of a request that Azure refused or did not
+    answer; and the credential if Azure refused it. Known secrets are hidden.
+
+    namespace: namespace of the object. credential: the Secret of the credential to
+    name, or "". is_repeated: the condition was the same before. A repeated event has no
+    request id, as that differs each time (the log has it): so the failure stays one
+    counted event.
+    """
+    # Before the text is cut: half of a secret would not be found.
+    text = redact(f"{error.reason}: {error}", namespace=namespace)
+    fault = in_chain(error, ArmError) or in_chain(error, ArmTransportError)
+    if fault is None:
+        return text
+    details = []
+    if isinstance(fault, ArmError) and fault.is_transient and fault.retry_after_seconds:
+        # `asoctl explain` reads it.
+        details.append(f"Azure asked to wait {math.ceil(fault.retry_after_seconds)} s")
+    if credential:
+        details.append(f"credential from {credential}")
+    is_unsent = isinstance(fault, ArmTransportError) and fault.sent == "no"
+    if fault.correlation_id and not is_unsent and not is_repeated:
+        details.append(f"correlation id {fault.correlation_id}")
+    if not details:
+        return text
+    tail = f" ({', '.join(details)})"
+    room = _MAX_EVENT - len(tail)
+    return (text if len(text) <= room else text[: room - 3] + "...") + tail
+
+
+def has_owner(patcher: PatchHelper, objects: Objects) -> bool:
+    """Return whether the owner that the spec names is in the cluster."""
     kind = owner_target(patcher.version, patcher.obj)
     if kind is None:
         return False
     name = str(spec(patcher.obj)["owner"]["name"])
-    key = ObjectKey(patcher.key.namespace, name)
-    return scope.objects.get(kind, key) is not None
+    return objects.get(kind, ObjectKey(patcher.key.namespace, name)) is not None
 
 
 def _refused(error: ApiError) -> ConditionError:

@@ -13,17 +13,24 @@ from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.arm.correlation import correlated
 from asoreconcile.azure.catalogue.conversion import KindConversionError
 from asoreconcile.azure.middleware.context import SuboperationPending
-from asoreconcile.azure.reconcile.engine.failure_report import after_failure, shown
 from asoreconcile.azure.reconcile.engine.failures import (
-    facts_of_failure,
+    event_message,
     failure_of,
+    has_no_way_in,
+    has_owner,
+    is_worth_an_event,
     leaves_ready,
     report_unreadable,
 )
 from asoreconcile.azure.reconcile.identity.recorded_claim import close_claim
 from asoreconcile.azure.reconcile.model.annotations import RECONCILED_AT
-from asoreconcile.azure.reconcile.model.conditions import find_ready, succeeded
+from asoreconcile.azure.reconcile.model.conditions import (
+    ReadyCondition,
+    find_ready,
+    succeeded,
+)
 from asoreconcile.azure.reconcile.model.decisions import (
+    AT_ONCE_SECONDS,
     IN_PROGRESS_PRIORITY,
     Keep,
     ReconcileOutcome,
@@ -31,7 +38,6 @@ from asoreconcile.azure.reconcile.model.decisions import (
     Stop,
     Succeeded,
 )
-from asoreconcile.azure.reconcile.scope.effects import apply
 from asoreconcile.azure.reconcile.scope.patch_helper import (
     GoneError,
     PatchHelper,
@@ -49,6 +55,8 @@ from asoreconcile.base.log import Logger, bound
 from asoreconcile.base.objects import (
     JsonObject,
     ObjectKey,
+    generation,
+    is_deleting,
     key_of,
     status,
     uid_of,
@@ -210,29 +218,51 @@ class ObjectReconciler:
         """Show the failure, unless Ready outlasts it, and retry as its class says.
         Rules: R4.1, R7.3.
         """
+        patcher, memory = scope.patcher, scope.memory
         # Without the key the record stays, and so does the protection that it gives.
         with suppress(ConditionError):
             close_claim(scope)
-        before = find_ready(status(scope.patcher.obj).get("conditions"))
-        is_left = leaves_ready(scope, error)
+        before = find_ready(status(patcher.obj).get("conditions"))
+        is_left = leaves_ready(patcher, memory, error)
         if is_left:
-            scope.patcher.restore_ready()
+            patcher.restore_ready()
         else:
-            apply(scope, (shown(error, scope.patcher.generation),))
-        after = find_ready(scope.patcher.status["conditions"])
-        facts = facts_of_failure(scope, error, is_repeated=after == before)
+            shown = ReadyCondition(
+                "False", error.reason, error.severity, str(error), patcher.generation
+            )
+            patcher.set_ready(shown)
+        is_repeated = find_ready(patcher.status["conditions"]) == before
+        seconds = memory.failure_streak.record_failure(self._operator.clock.monotonic())
+        delay = self._kind.requeue_backoff.failed(memory, error)
+        # A failure of an older spec, or of older values in it, is retried at once (D5).
+        if error.is_outdated or patcher.generation != generation(patcher.obj):
+            delay = min(delay, AT_ONCE_SECONDS)
         log = scope.log.info if error.severity == "Info" else scope.log.warning
         log(
             "Reconcile failed" if error.severity != "Info" else "Reconcile waits",
             reason=error.reason,
             severity=error.severity,
             condition=str(error),
-            attempt=scope.memory.failure_streak.attempts,
-            failingSeconds=round(facts.seconds, 1),
+            attempt=memory.failure_streak.attempts,
+            failingSeconds=round(seconds, 1),
         )
-        events, again = after_failure(facts)
-        apply(scope, () if is_left else events)
-        return self._commit(scope, Result(requeue_after_seconds=again.after_seconds))
+        owner_is_there = error.reason == "WaitingForOwner" and has_owner(
+            patcher, scope.objects
+        )
+        # Each time: its count and last time show the latest attempt, and the condition
+        # keeps the time of the first one.
+        if not is_left and is_worth_an_event(
+            error, seconds, owner_is_there=owner_is_there
+        ):
+            action = "Delete" if is_deleting(patcher.obj) else "CreateOrUpdate"
+            text = event_message(
+                error,
+                patcher.key.namespace,
+                credential=scope.connection.source if has_no_way_in(error) else "",
+                is_repeated=is_repeated,
+            )
+            scope.event("Warning", f"{action}ActionError", text)
+        return self._commit(scope, Result(requeue_after_seconds=delay))
 
     def _commit(self, scope: ReconcileScope, result: Result) -> Result:
         try:

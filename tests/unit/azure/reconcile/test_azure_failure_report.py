@@ -1,22 +1,14 @@
-"""What a failure shows and tells, and when it is tried again, as a table over facts."""
+"""What the event of a failure tells, as a table."""
 
-import attrs
 import pytest
 
 from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.arm.error_body import ErrorBody
 from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
-from asoreconcile.azure.reconcile.engine.failure_report import (
-    FailureFacts,
-    after_failure,
+from asoreconcile.azure.reconcile.engine.failures import (
+    event_message,
     has_no_way_in,
-    shown,
-)
-from asoreconcile.azure.reconcile.model.conditions import ReadyCondition
-from asoreconcile.azure.reconcile.model.decisions import (
-    EmitEvent,
-    Requeue,
-    SetReady,
+    is_worth_an_event,
 )
 
 
@@ -37,44 +29,10 @@ def cut(sent):
     )
 
 
-FACTS = FailureFacts(
-    error=failure(),
-    text="Failed: It is wrong.",
-    deleting=False,
-    is_repeated=False,
-    seconds=0.0,
-    owner_is_there=False,
-    credential="",
-    is_outdated=False,
-    delay_seconds=8.0,
-)
-
-
-def decide(**given):
-    return after_failure(attrs.evolve(FACTS, **given))
-
-
-def texts(**given):
-    return [told.message for told in decide(**given)[0]]
-
-
-def test_the_condition_says_what_failed_of_which_spec():
-    expected = ReadyCondition("False", "Failed", "Warning", "It is wrong.", 7)
-    assert shown(failure(), 7) == SetReady(expected)
-
-
-def test_a_failure_is_an_event_and_another_try():
-    told = EmitEvent("Warning", "CreateOrUpdateActionError", "Failed: It is wrong.")
-    assert decide() == ((told,), Requeue(8.0))
-    assert decide(deleting=True)[0][0].reason == "DeleteActionError"
-
-
-@pytest.mark.parametrize(
-    ("delay", "outdated", "waits"),
-    [(8.0, False, 8.0), (8.0, True, 0.001), (0.0, True, 0.0)],
-)
-def test_d5_what_is_outdated_is_tried_again_at_once(delay, outdated, waits):
-    assert decide(delay_seconds=delay, is_outdated=outdated)[1] == Requeue(waits)
+def message(error, **given):
+    return event_message(
+        error, "ns", **{"credential": "", "is_repeated": False, **given}
+    )
 
 
 @pytest.mark.parametrize(
@@ -90,8 +48,8 @@ def test_d5_what_is_outdated_is_tried_again_at_once(delay, outdated, waits):
     ],
 )
 def test_mere_waiting_is_no_warning(reason, seconds, owner, is_told):
-    decided = decide(error=failure(reason), seconds=seconds, owner_is_there=owner)
-    assert bool(decided[0]) == is_told
+    told = is_worth_an_event(failure(reason), seconds, owner_is_there=owner)
+    assert told == is_told
 
 
 @pytest.mark.parametrize(
@@ -115,13 +73,13 @@ def test_mere_waiting_is_no_warning(reason, seconds, owner, is_told):
     ],
 )
 def test_an_event_names_the_request_that_failed(cause, given, tail):
-    assert texts(error=failure(cause=cause), **given) == [FACTS.text + tail]
+    assert message(failure(cause=cause), **given) == f"Failed: It is wrong.{tail}"
 
 
 def test_a_long_message_is_cut_before_the_id():
-    (text,) = texts(error=failure(cause=refusal()), text="x" * 5_000)
+    text = message(failure("x" * 5_000, cause=refusal()))
     assert len(text) == 1_000
-    assert text.endswith("x... (correlation id c-1)")
+    assert text.endswith("... (correlation id c-1)")
 
 
 @pytest.mark.parametrize(
