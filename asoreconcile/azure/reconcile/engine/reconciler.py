@@ -7,9 +7,7 @@ from collections.abc import Callable
 from enum import Enum
 
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
-from asoreconcile.azure.reconcile.engine.object_reconciler import (
-    ObjectReconciler,
-)
+from asoreconcile.azure.reconcile.engine.object_reconciler import ObjectReconciler
 from asoreconcile.azure.reconcile.engine.plan import Step, plan
 from asoreconcile.azure.reconcile.identity.claim import claim, restore_id
 from asoreconcile.azure.reconcile.model.annotation_values import unknown_values
@@ -17,22 +15,21 @@ from asoreconcile.azure.reconcile.model.annotations import (
     DELETION_PROTECTION,
     FOREIGN_TAGS,
     ON_IMMUTABLE,
+    OPERATOR_NAMESPACE,
     PAUSED,
+    POLLER_ID,
+    POLLER_TOKEN,
     RECONCILE_POLICY,
     WAIT_FOR_REFERENCES,
 )
+from asoreconcile.azure.reconcile.model.conditions import deleting, reconciling
 from asoreconcile.azure.reconcile.model.decisions import (
     ReadAfter,
     ReconcileOutcome,
     Stop,
 )
-from asoreconcile.azure.reconcile.model.existence import (
-    is_observing,
-)
-from asoreconcile.azure.reconcile.model.if_exists import (
-    IF_EXISTS,
-    IfExists,
-)
+from asoreconcile.azure.reconcile.model.existence import is_observing
+from asoreconcile.azure.reconcile.model.if_exists import IF_EXISTS, IfExists
 from asoreconcile.azure.reconcile.model.pace import why_paused, wrong_values
 from asoreconcile.azure.reconcile.model.recreation import OnImmutable
 from asoreconcile.azure.reconcile.model.switches import Switch
@@ -46,9 +43,11 @@ from asoreconcile.azure.reconcile.scope.shared_dependencies import (
 from asoreconcile.azure.reconcile.writes.deletion import await_parent, delete
 from asoreconcile.azure.reconcile.writes.endings import release, settle
 from asoreconcile.azure.reconcile.writes.holds import paused
+from asoreconcile.azure.reconcile.writes.operation_polls import clear_token
 from asoreconcile.azure.reconcile.writes.operations import poll
 from asoreconcile.azure.reconcile.writes.put import put
 from asoreconcile.azure.reconcile.writes.recreation import recreate
+from asoreconcile.base.objects import is_deleting
 from asoreconcile.cache.informer import Informer
 
 
@@ -62,7 +61,7 @@ class ArmReconciler(ObjectReconciler):
 
 
 def first_step(scope: ReconcileScope) -> Step:
-    """Plan a reconcile, apply what the plan shows, and return its step."""
+    """Plan a reconcile, show what the plan says, and return its step."""
     operator, patcher = scope.operator, scope.patcher
     inherited, version = scope.namespace_annotations, patcher.version
     own = patcher.annotations
@@ -72,7 +71,7 @@ def first_step(scope: ReconcileScope) -> Step:
         scope.may_write,
         scope.policy,
     )
-    planned = plan(
+    step = plan(
         patcher.obj,
         may_write=may_write and not (is_undecided and is_observing(own, inherited)),
         # An object that has not decided manages nothing, so it deletes nothing (OW-3).
@@ -83,29 +82,62 @@ def first_step(scope: ReconcileScope) -> Step:
         is_readable=policy is not None,
         is_paused=scope.has_pace and bool(why_paused(own, inherited)),
     )
-    effects = planned.effects
-    if planned.step is not Step.LEAVE:
-        defaults: dict[str, Enum] = {
-            RECONCILE_POLICY: operator.default_policy,
-            DELETION_PROTECTION: Switch.ON,
-            PAUSED: Switch.ON,
-            IF_EXISTS: IfExists.FAIL,
-            WAIT_FOR_REFERENCES: Switch.ON,
-        }
-        if version.is_arm:
-            defaults[SYNC_MODE] = operator.sync_mode
-            defaults[FOREIGN_TAGS] = operator.foreign_tags
-            defaults[ON_IMMUTABLE] = OnImmutable.KEEP
-        unknown = unknown_values(
-            own,
-            inherited,
-            defaults=defaults,
-            wrong=wrong_values(own, inherited) if scope.has_pace else {},
-            known=scope.memory.unknown_values,
+    if step is Step.LEAVE:
+        text = (
+            f"Operator in namespace {operator.namespace!r} leaves this object alone: it"
+            f" belongs to the operator in namespace {own[OPERATOR_NAMESPACE]!r}"
         )
-        effects = (*unknown, *effects)
-    apply(scope, effects)
-    return planned.step
+        scope.event("Warning", "Overlap", text)  # and nothing else (R1.2)
+        return step
+    _report_unknown_values(scope)
+    is_leaving = is_deleting(patcher.obj)
+    if step in {Step.RECREATE, Step.DELETE} or (step is Step.POLL and is_leaving):
+        patcher.set_ready(deleting(patcher.generation))
+    # A PUT of an ARM kind shows it once nothing has to be waited for.
+    elif step in {Step.OBSERVE, Step.POLL} or (step is Step.PUT and not version.is_arm):
+        patcher.set_ready(reconciling(patcher.generation))
+    elif step is Step.PUT and (own.get(POLLER_TOKEN) or own.get(POLLER_ID)):
+        # A token that is not of a PUT or is incomplete is cleared (D16, R2.1).
+        scope.log.warning("Dropping an operation token that is not ours")
+        apply(scope, clear_token(own))
+    return step
+
+
+def _report_unknown_values(scope: ReconcileScope) -> None:
+    """Add a sentence about each unknown value of an annotation to the conditions of
+    this reconcile, and report each once in an event and the log.
+    """
+    operator, patcher, memory = scope.operator, scope.patcher, scope.memory
+    own, inherited = patcher.annotations, scope.namespace_annotations
+    defaults: dict[str, Enum] = {
+        RECONCILE_POLICY: operator.default_policy,
+        DELETION_PROTECTION: Switch.ON,
+        PAUSED: Switch.ON,
+        IF_EXISTS: IfExists.FAIL,
+        WAIT_FOR_REFERENCES: Switch.ON,
+    }
+    if patcher.version.is_arm:
+        defaults[SYNC_MODE] = operator.sync_mode
+        defaults[FOREIGN_TAGS] = operator.foreign_tags
+        defaults[ON_IMMUTABLE] = OnImmutable.KEEP
+    found = unknown_values(own, inherited, defaults)
+    if scope.has_pace:
+        found |= wrong_values(own, inherited)
+    for name, sentence in found.items():
+        if sentence not in memory.unknown_values:
+            scope.event("Warning", "UnknownAnnotationValue", sentence)
+            text = _LOGGED.get(name, "Unknown value of an annotation")
+            scope.log.warning(text, reason=sentence)
+    memory.unknown_values = frozenset(found.values()) if found else _NONE
+    patcher.remark = "; ".join(found.values())
+
+
+# Shared by nearly all objects; an empty set takes 216 bytes.
+_NONE: frozenset[str] = frozenset()
+_LOGGED = {
+    RECONCILE_POLICY: "Unknown reconcile-policy; nothing is written",
+    SYNC_MODE: "Unknown sync-mode; syncs only report",
+}
 
 
 def policy_unreadable() -> ConditionError:

@@ -1,4 +1,4 @@
-"""Reports annotations with unknown values in an event and the condition. Pure.
+"""Says which annotations have unknown values. Pure.
 
 A value that was meant to protect a resource does so even if it is misspelt: with an
 unknown reconcile policy nothing is written or deleted (R1.7), and with an unknown sync
@@ -17,22 +17,11 @@ from asoreconcile.azure.reconcile.model.annotations import (
     RECONCILE_POLICY,
     WAIT_FOR_REFERENCES,
 )
-from asoreconcile.azure.reconcile.model.decisions import (
-    AppendToMessages,
-    Effect,
-    EmitEvent,
-    Log,
-    UpdateMemory,
-)
-from asoreconcile.azure.reconcile.model.if_exists import (
-    IF_EXISTS,
-)
+from asoreconcile.azure.reconcile.model.if_exists import IF_EXISTS
 from asoreconcile.azure.reconcile.model.policy import Policy
 from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE, SyncMode
 
 _MOST_SHOWN = 40
-# Shared by nearly all objects; an empty set takes 216 bytes.
-_NONE: frozenset[str] = frozenset()
 _EFFECTS = {
     RECONCILE_POLICY: "nothing is written or deleted in Azure",
     SYNC_MODE: "syncs only report",
@@ -43,41 +32,21 @@ _EFFECTS = {
     ON_IMMUTABLE: "no resource is made again",
     WAIT_FOR_REFERENCES: "the object waits for what it refers to",
 }
-_LOGGED = {
-    RECONCILE_POLICY: "Unknown reconcile-policy; nothing is written",
-    SYNC_MODE: "Unknown sync-mode; syncs only report",
-}
 
 
 def unknown_values(
-    own: Mapping[str, str],
-    inherited: Mapping[str, str],
-    *,
-    defaults: Mapping[str, Enum],
-    wrong: Mapping[str, str],
-    known: frozenset[str],
-) -> tuple[Effect, ...]:
-    """Append the unknown values to the conditions of this reconcile; report each once
-    in an event and the log.
+    own: Mapping[str, str], inherited: Mapping[str, str], defaults: Mapping[str, Enum]
+) -> dict[str, str]:
+    """Return a sentence for each annotation whose value is unknown, by annotation.
 
     own, inherited: the annotations of the object and of its Namespace. defaults:
-    defaults by annotation. wrong: sentences about other annotations, by name. known:
-    sentences that were reported before.
+    defaults by annotation.
     """
-    found = {
+    return {
         name: sentence
         for name, default in defaults.items()
         if (sentence := not_understood(name, default, own, inherited))
-    } | dict(wrong)
-    events: list[Effect] = []
-    for name, sentence in found.items():
-        if sentence not in known:
-            events.append(EmitEvent("Warning", "UnknownAnnotationValue", sentence))
-            log = _LOGGED.get(name, "Unknown value of an annotation")
-            events.append(Log("warning", log, sentence))
-    sentences = found.values()
-    remember = UpdateMemory(unknown_values=frozenset(sentences) if found else _NONE)
-    return *events, remember, AppendToMessages("; ".join(sentences))
+    }
 
 
 def not_understood(

@@ -14,7 +14,6 @@ import attrs
 from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.arm.errors import ArmError
 from asoreconcile.azure.arm.outcomes import PollState, ReadResource, Restart
-from asoreconcile.azure.reconcile.model.conditions import ReadyCondition
 from asoreconcile.azure.reconcile.model.drift_baseline import (
     AcceptedPut,
     DriftBaseline,
@@ -69,30 +68,12 @@ class PatchMetadata:
 
 
 @attrs.frozen
-class SetReady:
-    """A Ready condition for the status that is written at the end.
-
-    reason_aware: it may also replace a condition of lower rank (R3.3).
-    """
-
-    ready: ReadyCondition
-    reason_aware: bool = False
-
-
-@attrs.frozen
 class SetDrifted:
     """The Drifted condition of the status that is written at the end; without a message
     the condition is absent.
     """
 
     message: str = ""
-
-
-@attrs.frozen
-class AppendToMessages:
-    """A sentence that is appended to every condition of this reconcile, or ""."""
-
-    text: str
 
 
 @attrs.frozen
@@ -109,13 +90,6 @@ class EmitEvent:
     type: Literal["Normal", "Warning"]
     reason: str
     message: str
-
-
-@attrs.frozen
-class EmitUnreadableEvent:
-    """A Warning event with the error of a monitor that refuses polls (L16)."""
-
-    refusal: ArmError
 
 
 @attrs.frozen
@@ -158,18 +132,14 @@ class UpdateMemory:
     precondition_failures: int | Keep = Keep.KEEP
     failed_operation_generation: int | Keep = Keep.KEEP
     repair_attempts: RepairAttempts | Keep = Keep.KEEP
-    unknown_values: frozenset[str] | Keep = Keep.KEEP
 
 
 Effect = (
     SetMetadata
     | PatchMetadata
-    | SetReady
     | SetDrifted
-    | AppendToMessages
     | SetObservedGeneration
     | EmitEvent
-    | EmitUnreadableEvent
     | Log
     | WakeChildren
     | CountSync
@@ -190,13 +160,6 @@ class Put:
     body: JsonObject = attrs.field(repr=False)
     record: DriftBaseline
     withdrawn: str = ""
-
-
-@attrs.frozen
-class InferFromResource:
-    """Read the resource instead of its operation's monitor (L16)."""
-
-    undecided: ReadResource
 
 
 class ReadAfter(Enum):
@@ -283,7 +246,8 @@ ReconcileOutcome = Succeeded | Requeue | Stop
 Ending = ReconcileOutcome | Fail | Refused | OperationLost
 
 
-Next = Put | InferFromResource | Read | RemoveFinalizer | Ending
+# ReadResource: read the resource instead of its operation's monitor (L16).
+Next = Put | ReadResource | Read | RemoveFinalizer | Ending
 
 
 @attrs.frozen

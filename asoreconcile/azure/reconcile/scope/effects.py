@@ -9,22 +9,18 @@ from collections.abc import Iterable
 import attrs
 
 from asoreconcile.azure.reconcile.model.decisions import (
-    AppendToMessages,
     CountSync,
     Effect,
     EmitEvent,
-    EmitUnreadableEvent,
     Keep,
     Log,
     PatchMetadata,
     SetDrifted,
     SetMetadata,
     SetObservedGeneration,
-    SetReady,
     UpdateMemory,
     WakeChildren,
 )
-from asoreconcile.azure.reconcile.scope.arm_errors import monitor_refused
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.state.memory import ObjectMemory
 
@@ -39,19 +35,12 @@ def apply(scope: ReconcileScope, effects: Iterable[Effect]) -> None:
             case PatchMetadata(annotations, labels):
                 marked = scope.operations.marked(annotations)
                 patcher.record(marked, labelled=labels)
-            case SetReady(ready, reason_aware=reason_aware):
-                patcher.set_ready(ready, reason_aware=reason_aware)
             case SetDrifted(message):
                 patcher.set_drifted(message)
-            case AppendToMessages(text):
-                patcher.remark = text
             case SetObservedGeneration(generation):
                 patcher.generation = generation
             case EmitEvent(type_, reason, message):
                 scope.event(type_, reason, message)
-            case EmitUnreadableEvent(refusal):
-                message = str(monitor_refused(scope, refusal))
-                scope.event("Warning", "OperationUnreadable", message)
             case Log(level, text, reason):
                 log = scope.log.warning if level == "warning" else scope.log.info
                 log(text, **({"reason": reason} if reason else {}))

@@ -40,9 +40,7 @@ from asoreconcile.azure.reconcile.model.decisions import (
     Decision,
     Effect,
     EmitEvent,
-    EmitUnreadableEvent,
     Fail,
-    InferFromResource,
     Log,
     OperationLost,
     PatchMetadata,
@@ -214,7 +212,7 @@ def after_poll(facts: PolledOperation, outcome: ArmOutcome) -> Decision:
     if not (facts.is_marked or facts.recorded().shape is TokenShape.BODY):
         outcome = _withheld(outcome, deleting=facts.deleting)
     decided = (
-        Decision((), InferFromResource(outcome))
+        Decision((), outcome)
         if isinstance(outcome, ReadResource)
         else _after(facts, outcome)
     )
@@ -242,15 +240,12 @@ def after_judging(
     facts: PolledOperation, undecided: ReadResource, outcome: ArmOutcome
 ) -> Decision:
     """Return the decision after a read of the resource, when the monitor gave no
-    result. A refusal by the monitor is always shown, never only logged (L16).
+    result. A refusal by the monitor is always shown, never only logged (L16): if the
+    resource answers, in an event of the caller.
     """
     refusal = undecided.error
-    if refusal is None:
+    if refusal is None or not isinstance(outcome, Restart):
         return _after(facts, outcome)
-    if not isinstance(outcome, Restart):
-        decided = _after(facts, outcome)
-        effects = (EmitUnreadableEvent(refusal), *decided.effects)
-        return attrs.evolve(decided, effects=effects)
     # A failed sign-in says nothing about the resource, so it is no reason for a PUT.
     if refusal.status == _UNAUTHENTICATED:
         return Decision((), Refused(refusal, "Monitor"))

@@ -9,11 +9,7 @@ from asoreconcile.azure.arm.outcomes import (
     Restart,
 )
 from asoreconcile.azure.reconcile.model.annotations import POLLER_TOKEN
-from asoreconcile.azure.reconcile.model.decisions import (
-    Decision,
-    InferFromResource,
-    ReconcileOutcome,
-)
+from asoreconcile.azure.reconcile.model.decisions import Decision, ReconcileOutcome
 from asoreconcile.azure.reconcile.scope.arm_errors import monitor_refused
 from asoreconcile.azure.reconcile.scope.effects import apply
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
@@ -57,10 +53,13 @@ def poll(scope: ReconcileScope) -> ReconcileOutcome:
     if not isinstance(outcome, Pending):
         scope.operator.note_write(patcher.arm_id)
     decided = after_poll(facts, outcome)
-    if isinstance(decided.then, InferFromResource):
+    if isinstance(decided.then, ReadResource):
         apply(scope, decided.effects)
-        undecided = decided.then.undecided
+        undecided = decided.then
         outcome = _inferred(scope, facts, undecided)
+        if undecided.error is not None and not isinstance(outcome, Restart):
+            text = str(monitor_refused(scope, undecided.error))
+            scope.event("Warning", "OperationUnreadable", text)
         decided = after_judging(facts, undecided, outcome)
     is_outdated = False
     if isinstance(outcome, Failed | Restart) and not facts.deleting:

@@ -26,9 +26,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
 from asoreconcile.azure.reconcile.model.decisions import (
     Decision,
     EmitEvent,
-    EmitUnreadableEvent,
     Fail,
-    InferFromResource,
     Log,
     OperationLost,
     PatchMetadata,
@@ -163,7 +161,7 @@ KEPT = UpdateMemory(poll=PollState(RUNNING.progress, 110.0))
                 OperationLost(Restart("gone")),
             ),
         ),
-        (undecided(ERROR), Decision((), InferFromResource(undecided(ERROR)))),
+        (undecided(ERROR), Decision((), undecided(ERROR))),
     ],
     ids=["runs", "body", "no body", "failed", "lost", "undecided"],
 )
@@ -238,8 +236,8 @@ def test_the_answer_to_a_token_without_the_mark_is_not_shown(outcome):
     facts = without_mark(ASOS)
     assert before_poll(facts) == ASOS
     then = after_poll(facts, outcome).then
-    assert isinstance(then, InferFromResource)
-    assert then.undecided.error is None
+    assert isinstance(then, ReadResource)
+    assert then.error is None
     # The resource's own answer is about the object.
     assert after_poll(without_mark(BODY), outcome) == after_poll(watched(BODY), outcome)
 
@@ -396,21 +394,11 @@ def test_what_was_polled_is_not_read_again_if_it_was_the_resource(
     ("refusal", "outcome", "told", "then"),
     [
         (None, OperationDone(None), (), Read(ReadAfter.OPERATION)),
-        (
-            ERROR,
-            OperationDone(None),
-            (EmitUnreadableEvent(ERROR),),
-            Read(ReadAfter.OPERATION),
-        ),
+        (ERROR, OperationDone(None), (), Read(ReadAfter.OPERATION)),
         (ERROR, Restart("gone"), None, OperationLost(Restart("gone", error=ERROR))),
         # Who is not let in cannot say that nothing is there.
         (NOT_IN, Restart("gone"), (), Refused(NOT_IN, "Monitor")),
-        (
-            NOT_IN,
-            OperationDone(None),
-            (EmitUnreadableEvent(NOT_IN),),
-            Read(ReadAfter.OPERATION),
-        ),
+        (NOT_IN, OperationDone(None), (), Read(ReadAfter.OPERATION)),
     ],
     ids=["no word", "it is there", "it is not", "who knows", "it is there to see"],
 )
