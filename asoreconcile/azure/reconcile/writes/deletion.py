@@ -9,14 +9,12 @@ import re
 from collections.abc import Mapping
 from http import HTTPStatus
 
-import attrs
-
 from asoreconcile.azure.arm import ids
 from asoreconcile.azure.arm.absence import Absence
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
 from asoreconcile.azure.arm.outcomes import Pending, PollState
-from asoreconcile.azure.arm.tokens import Token
+from asoreconcile.azure.arm.tokens import Token, TokenError
 from asoreconcile.azure.middleware.context import ReconcileContext
 from asoreconcile.azure.middleware.extension_points import DELETE
 from asoreconcile.azure.middleware.requests import (
@@ -32,11 +30,13 @@ from asoreconcile.azure.reconcile.identity.duplicates import (
 from asoreconcile.azure.reconcile.identity.identity import is_own
 from asoreconcile.azure.reconcile.model.annotations import (
     DELETE_POLLER,
+    POLLER_ID,
     POLLER_TOKEN,
+    PUT_POLLER,
     RECONCILE_POLICY,
     RESOURCE_ID,
 )
-from asoreconcile.azure.reconcile.model.claim_record import Standing
+from asoreconcile.azure.reconcile.model.claim_record import ClaimRecord, Standing
 from asoreconcile.azure.reconcile.model.decisions import (
     Decision,
     Effect,
@@ -50,11 +50,13 @@ from asoreconcile.azure.reconcile.model.decisions import (
 )
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.scope.effects import apply
+from asoreconcile.azure.reconcile.scope.extension_operations import AnnotationLroStore
+from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.writes.endings import NOT_DELETED, carry_out, release
 from asoreconcile.azure.reconcile.writes.operation_polls import (
     clear_token,
-    running_operation,
+    recorded_token,
     token_annotations,
 )
 from asoreconcile.azure.reconcile.writes.sending import confirm_object, send_delete
@@ -82,27 +84,27 @@ def delete(scope: ReconcileScope) -> ReconcileOutcome:
     if own:
         manager, rivals = _look_around(scope)
         heir = heir_among(patcher.key.namespace, rivals)
-    facts = DeleteFacts(
-        arm_id=arm_id,
-        arm_type=version.arm_type,
-        is_own=own,
-        namespace=patcher.key.namespace,
-        manager=None if manager is None else manager.node,
-        heir=None if heir is None else heir.node,
-        seen=str(status(patcher.obj).get("id") or ""),
-    )
     if heir is not None:
         # Its events wake this object, and this object's end wakes it.
         me = ObjectReference(version.group_kind, patcher.key)
         operator.waiting.note(me, heir.node)
         if manager is None:
             operator.waiting.note(heir.node, me)
-    if why := why_left(facts):
+    why = why_left(
+        arm_id,
+        version.arm_type,
+        is_own=own,
+        namespace=patcher.key.namespace,
+        manager=None if manager is None else manager.node,
+        heir=None if heir is None else heir.node,
+        seen=str(status(patcher.obj).get("id") or ""),
+    )
+    if why:
         if manager is None and heir is not None:
             _send_takeover_event(scope, heir)
         return _leave(scope, why)
     answer = send_delete(scope)
-    if isinstance(answer, ArmError) and _is_id_refused(scope, answer):
+    if isinstance(answer, ArmError) and _is_id_refused(answer, scope.claim):
         return _leave(
             scope,
             f"{arm_id} is left alone: Azure refuses this id ({answer.code}), so no PUT "
@@ -111,7 +113,7 @@ def delete(scope: ReconcileScope) -> ReconcileOutcome:
     now = scope.operator.clock.monotonic()
     if _is_gone(answer) and (running := _running_put(scope)) is not None:
         return _repeated_after(scope, running, now=now)
-    if isinstance(answer, ArmError) and _is_open(scope):
+    if isinstance(answer, ArmError) and _is_open(scope.claim):
         patcher.remark = _LET_GO
     if isinstance(answer, ArmError) and answer.status == HTTPStatus.NOT_FOUND:
         if answer.absence is Absence.PERHAPS:
@@ -142,15 +144,30 @@ def _is_gone(answer: DeleteResult | ArmError) -> bool:
     return isinstance(answer, ResourceDeleted)
 
 
+def running_operation(
+    patcher: PatchHelper, operations: AnnotationLroStore, *, deleting: bool
+) -> Token | None:
+    """Return the recorded operation of a PUT or, if `deleting`, of a DELETE; None if
+    no operation is recorded or the record cannot be read. operations: has the mark.
+    """
+    stored = patcher.annotations
+    if stored.get(POLLER_ID) != (DELETE_POLLER if deleting else PUT_POLLER):
+        return None
+    try:
+        return recorded_token(
+            stored,
+            arm_id=patcher.arm_id,
+            deleting=deleting,
+            is_marked=operations.has_mark(POLLER_TOKEN),
+        )
+    except TokenError:
+        return None
+
+
 def _running_put(scope: ReconcileScope) -> Token | None:
     """Return the operation of a PUT that may still make the resource, or None."""
-    patcher, accepted = scope.patcher, scope.memory.accepted
-    recorded = running_operation(
-        patcher.annotations,
-        arm_id=patcher.arm_id,
-        deleting=False,
-        is_marked=scope.operations.has_mark(POLLER_TOKEN),
-    )
+    recorded = running_operation(scope.patcher, scope.operations, deleting=False)
+    accepted = scope.memory.accepted
     if recorded is not None or accepted is None or accepted.running is None:
         return recorded
     return accepted.running.token
@@ -189,16 +206,15 @@ def _send_takeover_event(scope: ReconcileScope, heir: Rival) -> None:
     )
 
 
-def _is_id_refused(scope: ReconcileScope, answer: ArmError) -> bool:
+def _is_id_refused(answer: ArmError, claim: ClaimRecord | None) -> bool:
     """Return whether Azure says that no resource can have the id of an object of which
     it has accepted nothing.
     """
     is_about_it = _ABOUT_THE_ID.search(answer.code) is not None
-    return answer.status == HTTPStatus.BAD_REQUEST and is_about_it and _is_open(scope)
+    return answer.status == HTTPStatus.BAD_REQUEST and is_about_it and _is_open(claim)
 
 
-def _is_open(scope: ReconcileScope) -> bool:
-    claim = scope.claim
+def _is_open(claim: ClaimRecord | None) -> bool:
     return claim is not None and claim.standing is Standing.OPEN
 
 
@@ -235,27 +251,22 @@ _LET_GO = (
 )
 
 
-@attrs.frozen
-class DeleteFacts:
-    """The facts before a DELETE.
+def why_left(
+    arm_id: str,
+    arm_type: str,
+    *,
+    is_own: bool,
+    namespace: str,
+    manager: ObjectReference | None = None,
+    heir: ObjectReference | None = None,
+    seen: str = "",
+) -> str:
+    """Return why the resource is left in Azure, or "" if it is deleted. Pure.
 
     arm_id: from the annotation. is_own: whether it is this object's own id. namespace:
     the object's namespace. manager: another object that manages the id. heir: another
     live object that declares the id, whether it manages it or waits. seen: the id that
     the status shows, or "".
-    """
-
-    arm_id: str
-    arm_type: str
-    is_own: bool
-    namespace: str
-    manager: ObjectReference | None
-    heir: ObjectReference | None
-    seen: str
-
-
-def why_left(facts: DeleteFacts) -> str:
-    """Return why the resource is left in Azure, or "" if it is deleted. Pure.
 
     The id comes from an annotation, so it is checked: a wrong id must not delete
     another resource, nor look like a resource that is gone. Raises ConditionError for
@@ -263,16 +274,14 @@ def why_left(facts: DeleteFacts) -> str:
     the resource for ever. Also raises it if an object of another namespace declares the
     id: neither of the two namespaces decides for the other.
     """
-    arm_id = facts.arm_id
-    if not is_of_type(arm_id, facts.arm_type):
+    if not is_of_type(arm_id, arm_type):
         raise ConditionError(
             f"nothing is deleted: annotation {RESOURCE_ID} is {arm_id!r}, which is "
-            f"no {facts.arm_type}: correct it, or set {RECONCILE_POLICY} to "
+            f"no {arm_type}: correct it, or set {RECONCILE_POLICY} to "
             "detach-on-delete to let only this object go",
             reason="Failed",
         )
-    if not facts.is_own:
-        seen = facts.seen
+    if not is_own:
         other = f"; {seen}, which its status names, is left too" if seen else ""
         return (
             f"{arm_id} is left in Azure{other}: annotation {RESOURCE_ID} names "
@@ -280,15 +289,15 @@ def why_left(facts: DeleteFacts) -> str:
             "record of the operator's says it. If it was this object's, delete it by "
             "hand"
         )
-    if facts.manager is not None:
-        return f"{arm_id} is left in Azure: {_named(facts.manager)} manages it"
-    if facts.heir is None:
+    if manager is not None:
+        return f"{arm_id} is left in Azure: {_named(manager)} manages it"
+    if heir is None:
         return ""
-    heir = _named(facts.heir)
-    if facts.heir.key.namespace == facts.namespace:
-        return f"{arm_id} is left in Azure: {heir} declares it too, and takes it over"
+    other = _named(heir)
+    if heir.key.namespace == namespace:
+        return f"{arm_id} is left in Azure: {other} declares it too, and takes it over"
     raise ConditionError(
-        f"nothing is deleted: {heir}, of another namespace, declares {arm_id} as its "
+        f"nothing is deleted: {other}, of another namespace, declares {arm_id} as its "
         f"own. Delete that object, or set {RECONCILE_POLICY} to skip on it; or set "
         f"{RECONCILE_POLICY} to detach-on-delete on this object, which leaves the "
         "resource in Azure",

@@ -87,24 +87,6 @@ def recorded_token(
     return token
 
 
-def running_operation(
-    stored: Mapping[str, str], *, arm_id: str, deleting: bool, is_marked: bool
-) -> Token | None:
-    """Return the recorded operation of a PUT or, if `deleting`, of a DELETE, or None if
-    no operation is recorded or the record cannot be read.
-
-    The parameters are those of `recorded_token`.
-    """
-    if stored.get(POLLER_ID) != (DELETE_POLLER if deleting else PUT_POLLER):
-        return None
-    try:
-        return recorded_token(
-            stored, arm_id=arm_id, deleting=deleting, is_marked=is_marked
-        )
-    except TokenError:
-        return None
-
-
 def clear_token(stored: Mapping[str, str]) -> tuple[Effect, ...]:
     """Return the effects that drop the recorded operation from memory and annotations
     (R2.2).

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import attrs
 
+from asoreconcile.azure.arm.collection_reads import ListedBody
 from asoreconcile.azure.arm.errors import ArmError
 from asoreconcile.azure.arm.outcomes import Failed
 from asoreconcile.azure.middleware.context import SuboperationPending
@@ -49,6 +50,7 @@ from asoreconcile.azure.reconcile.state.parent_writes import ParentRead
 from asoreconcile.azure.reconcile.state.sync_schedule import (
     is_period_over,
     is_put_due,
+    may_list,
 )
 from asoreconcile.azure.reconcile.sync.desired import Desired, RenderedSpec
 from asoreconcile.azure.reconcile.sync.drift import SyncFacts
@@ -60,11 +62,12 @@ from asoreconcile.azure.reconcile.sync.put_record import (
     ready_of_last_put,
     seconds_since_put,
 )
-from asoreconcile.azure.reconcile.writes.adoption import meet_existing
 from asoreconcile.azure.reconcile.writes.confirmed_absence import confirm_absence
 from asoreconcile.azure.reconcile.writes.endings import carry_out
-from asoreconcile.azure.reconcile.writes.list_reads import listed
-from asoreconcile.azure.reconcile.writes.merged_put import merged_put
+from asoreconcile.azure.reconcile.writes.existing_resource import (
+    meet_existing,
+    merged_put,
+)
 from asoreconcile.azure.reconcile.writes.operations import poll
 from asoreconcile.azure.reconcile.writes.prechecks import run_prechecks
 from asoreconcile.azure.reconcile.writes.put_answers import (
@@ -270,11 +273,33 @@ def _look(scope: ReconcileScope, intent: _Intent) -> Look:
         is_period_over=is_period_over(age, period),
         is_ready=(intent.ready or {}).get("status") == "True",
     )
-    seen = look(intent.rendered, known, now=today, listed=listed(scope))
+    seen = look(intent.rendered, known, now=today, listed=_listed(scope))
     if seen.is_list_wrong and operator.collection_reads is not None:
         api_version = patcher.version.api_version
         operator.collection_reads.distrust(patcher.arm_id, api_version)
     return seen
+
+
+def _listed(scope: ReconcileScope) -> ListedBody | None:
+    """Return the resource as a list shows it; None if the sync needs a GET: a list can
+    only confirm that a resource is in order (`sync.look`). Raises as
+    `CollectionReads.entry`.
+    """
+    operator, read_at = scope.operator, scope.memory.read_at
+    reads, period = operator.collection_reads, scope.sync_period_seconds
+    if reads is None or read_at is None or period is None or scope.asked:
+        return None
+    arm_id, connection, clock = scope.patcher.arm_id, scope.connection, operator.clock
+    age, now = clock.monotonic() - read_at, clock.now().timestamp()
+    if not may_list(arm_id, age, period_seconds=period, now=now):
+        return None
+    return reads.entry(
+        connection.client,
+        arm_id,
+        scope.patcher.version.api_version,
+        credential=connection.source,
+        seen_at=read_at,
+    )
 
 
 def _sent(

@@ -6,21 +6,27 @@ operation after it, `deleted` once Azure says that the resource is gone. A proce
 dies in between is followed by one that reads where the resource is. Rule: OW-6.
 """
 
+from http import HTTPStatus
+
 from asoreconcile.azure.arm.absence import Absence
-from asoreconcile.azure.arm.errors import ArmError
+from asoreconcile.azure.arm.classification import classify
+from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
+from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
 from asoreconcile.azure.arm.outcomes import Failed, Pending, PollState
-from asoreconcile.azure.arm.tokens import Token
-from asoreconcile.azure.catalogue.immutable import in_words_of_spec
+from asoreconcile.azure.catalogue.immutable import (
+    has_another_cause,
+    immutable_among,
+    in_words_of_spec,
+    is_refused_change,
+)
 from asoreconcile.azure.middleware.requests import ResourceDeleted
 from asoreconcile.azure.reconcile.identity.duplicates import look_around, rivals_of
 from asoreconcile.azure.reconcile.identity.identity import identify, is_own
-from asoreconcile.azure.reconcile.model.annotations import (
-    POLLER_TOKEN,
-    RECREATION,
-)
+from asoreconcile.azure.reconcile.model.annotations import RECREATION
 from asoreconcile.azure.reconcile.model.decisions import ReconcileOutcome, Requeue
 from asoreconcile.azure.reconcile.model.drift_baseline import OBSERVED, loads
 from asoreconcile.azure.reconcile.model.existence import listed
+from asoreconcile.azure.reconcile.model.never_shown import what_differs
 from asoreconcile.azure.reconcile.model.protection import why_held, why_held_by
 from asoreconcile.azure.reconcile.model.recreation import (
     RECREATES,
@@ -36,20 +42,18 @@ from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.sync.desired import Desired, RenderedSpec
 from asoreconcile.azure.reconcile.sync.drift import is_moving
 from asoreconcile.azure.reconcile.sync.recreatable import why_not_recreated
-from asoreconcile.azure.reconcile.writes.deletion import after_delete
-from asoreconcile.azure.reconcile.writes.operation_polls import (
-    clear_token,
+from asoreconcile.azure.reconcile.writes.deletion import (
+    after_delete,
     running_operation,
 )
-from asoreconcile.azure.reconcile.writes.refused_changes import (
-    differing_fields,
-    fixed_fields,
-)
+from asoreconcile.azure.reconcile.writes.operation_polls import clear_token
 from asoreconcile.azure.reconcile.writes.rendering import bodies_of
 from asoreconcile.azure.reconcile.writes.sending import confirm_object, send_delete
-from asoreconcile.base.objects import uid_of
+from asoreconcile.base.errors import RetryError
+from asoreconcile.base.objects import JsonObject, status, uid_of
 
 _MOVING_SECONDS = 10.0
+_REFUSED = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.CONFLICT})
 
 
 def after_refusal(
@@ -63,10 +67,10 @@ def after_refusal(
     and the object asks for it.
 
     None if the refusal is to be shown; the condition then names the fields, and why the
-    resource is kept. Parameters as of `fixed_fields`. Raises as `_why_not`.
+    resource is kept. Parameters as of `_fixed_fields`. Raises as `_why_not`.
     """
     patcher = scope.patcher
-    fields = fixed_fields(refusal, rendered, sent)
+    fields = _fixed_fields(refusal, rendered, sent)
     if not fields:
         return None
     named = listed([in_words_of_spec(path) for path in fields])
@@ -99,7 +103,8 @@ def recreate(scope: ReconcileScope) -> ReconcileOutcome:
     patcher, memory, clock = scope.patcher, scope.memory, scope.operator.clock
     confirm_object(scope)  # another manager may have gone on
     recorded = recreation_of(patcher.obj, scope.operator.record_key)
-    if recorded is not None and (token := _running(scope)) is not None:
+    token = running_operation(patcher, scope.operations, deleting=True)
+    if recorded is not None and token is not None:
         early = memory.poll.due - clock.monotonic()
         if early > 0:
             return Requeue(early)
@@ -124,7 +129,7 @@ def recreate(scope: ReconcileScope) -> ReconcileOutcome:
     last_put = loads(patcher.annotations.get(OBSERVED) or "")
     identity = identify(scope, scope.owner())
     made = bodies_of(scope).render(identity, last_put).desired(last_put)
-    if not differing_fields(made, have) or _why_not(scope, made.rendered):
+    if not _differing_fields(made, have) or _why_not(scope, made.rendered):
         return _give_up(scope)
     answer = send_delete(scope)
     if isinstance(answer, ResourceDeleted):
@@ -169,16 +174,6 @@ def _why_not(scope: ReconcileScope, rendered: RenderedSpec) -> str:
     )
 
 
-def _running(scope: ReconcileScope) -> Token | None:
-    """Return the recorded operation of the DELETE, or None."""
-    return running_operation(
-        scope.patcher.annotations,
-        arm_id=scope.patcher.arm_id,
-        deleting=True,
-        is_marked=scope.operations.has_mark(POLLER_TOKEN),
-    )
-
-
 def _deleted(scope: ReconcileScope) -> Requeue:
     """Record that the resource is gone, and with it all children."""
     _record(scope, Stage.DELETED)
@@ -197,3 +192,47 @@ def _record(scope: ReconcileScope, stage: Stage) -> None:
     record = Recreation(stage, patcher.generation)
     key = scope.operator.record_key()
     patcher.record({RECREATION: record.dumps(uid_of(patcher.obj), patcher.arm_id, key)})
+
+
+def _fixed_fields(
+    error: ArmError, rendered: RenderedSpec, sent: Desired | None = None
+) -> list[str]:
+    """Return the paths of a refused PUT that cannot be changed: those that are known
+    and differ, else all that differ if Azure's code says so.
+
+    sent: the PUT, if this reconcile sent it; otherwise it is made again.
+    """
+    patcher, context = rendered.made_by.patcher, rendered.made_by.context
+    codes = (error.code, *error.codes)
+    may_be = is_refused_change(codes)
+    # Of a resource that was never seen nothing can have changed.
+    if not status(patcher.obj).get("id"):
+        return []
+    if not may_be and (not _is_bad_request(error) or has_another_cause(codes)):
+        return []
+    try:
+        last_put = loads(patcher.annotations.get(OBSERVED) or "")
+        sent = sent or rendered.desired(last_put)
+        have = context.raw_get()
+    except (ArmError, ArmTransportError, ConditionError, RetryError):
+        return []  # the refusal itself is shown
+    if have is None:
+        return []
+    differing = _differing_fields(sent, have)
+    fixed = immutable_among(patcher.version.arm_type, differing)
+    return fixed or (differing if may_be else [])
+
+
+def _is_bad_request(error: ArmError) -> bool:
+    """Return whether Azure refuses what the PUT says. An operation that failed has no
+    HTTP status of its own, so that its code decides.
+    """
+    if error.status == HTTPStatus.OK:
+        return classify(error).retry is RetryClass.VERY_SLOW
+    return error.status in _REFUSED
+
+
+def _differing_fields(sent: Desired, have: JsonObject) -> list[str]:
+    """Return the paths at which a PUT would change the resource."""
+    found, _ = sent.compare(have)
+    return what_differs(sent.made_by.patcher.version, sent.own, have, found)[0]

@@ -1,6 +1,5 @@
 """What is done before and after a DELETE, as tables over facts."""
 
-import attrs
 import pytest
 
 from asoreconcile.azure.arm.condition_error import ConditionError
@@ -25,11 +24,7 @@ from asoreconcile.azure.reconcile.model.decisions import (
     UpdateMemory,
 )
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
-from asoreconcile.azure.reconcile.writes.deletion import (
-    DeleteFacts,
-    after_delete,
-    why_left,
-)
+from asoreconcile.azure.reconcile.writes.deletion import after_delete, why_left
 from asoreconcile.base.objects import GroupKind, ObjectKey
 
 GROUP = "/subscriptions/s/resourceGroups/rg"
@@ -37,28 +32,24 @@ ID = f"{GROUP}/providers/Microsoft.Network/virtualNetworks/vnet"
 KIND = GroupKind("network.azure.com", "VirtualNetwork")
 FIRST = ObjectReference(KIND, ObjectKey("ns", "first"))
 FAR = ObjectReference(KIND, ObjectKey("other", "far"))
-FACTS = DeleteFacts(
-    arm_id=ID,
-    arm_type="Microsoft.Network/virtualNetworks",
-    is_own=True,
-    namespace="ns",
-    manager=None,
-    heir=None,
-    seen="",
-)
+TYPE = "Microsoft.Network/virtualNetworks"
 TOKEN = Token(TokenShape.LOCATION, DELETE, "https://arm.test/op/1", "InProgress")
 PUTTING = {POLLER_TOKEN: "a create's", POLLER_ID: "x"}
 
 
+def left(arm_id=ID, arm_type=TYPE, **given):
+    return why_left(arm_id, arm_type, **{"is_own": True, "namespace": "ns", **given})
+
+
 def test_what_is_ones_own_is_deleted():
-    assert why_left(FACTS) == ""
-    assert why_left(attrs.evolve(FACTS, arm_type=FACTS.arm_type.upper())) == ""
+    assert left() == ""
+    assert left(arm_type=TYPE.upper()) == ""
 
 
 @pytest.mark.parametrize("arm_id", [GROUP, "no id", f"{ID}/subnets/a"])
 def test_an_id_of_another_type_is_neither_deleted_nor_let_go(arm_id):
     with pytest.raises(ConditionError) as raised:
-        why_left(attrs.evolve(FACTS, arm_id=arm_id, is_own=False))
+        left(arm_id, is_own=False)
     assert (raised.value.reason, raised.value.severity) == ("Failed", "Warning")
 
 
@@ -73,12 +64,12 @@ def test_an_id_of_another_type_is_neither_deleted_nor_let_go(arm_id):
     ],
 )
 def test_what_is_somebody_elses_stays_in_azure_and_is_told(given, words):
-    assert words in why_left(attrs.evolve(FACTS, **given))
+    assert words in left(**given)
 
 
 def test_an_object_of_another_namespace_holds_a_deletion_up():
     with pytest.raises(ConditionError) as raised:
-        why_left(attrs.evolve(FACTS, heir=FAR))
+        left(heir=FAR)
     assert raised.value.reason == "DeclaredByAnother"
     for words in ("VirtualNetwork other/far", "Delete that object", "detach-on-delete"):
         assert words in str(raised.value)
