@@ -12,8 +12,8 @@ from asoreconcile.azure.reconcile.engine.object_reconciler import (
 )
 from asoreconcile.azure.reconcile.engine.plan import Step
 from asoreconcile.azure.reconcile.engine.reconciler import (
+    await_policy,
     first_step,
-    policy_unreadable,
 )
 from asoreconcile.azure.reconcile.identity.claim import (
     claim,
@@ -71,7 +71,7 @@ class ExternalReconciler(ObjectReconciler):
             case Step.RELEASE:
                 return self._release(scope)
             case Step.AWAIT_POLICY:
-                raise policy_unreadable()
+                return await_policy(scope)
             case _:
                 return Stop()
 

@@ -5,6 +5,7 @@ A reconcile makes at most one write to Azure or one poll, and never waits.
 
 from collections.abc import Callable
 from enum import Enum
+from typing import NoReturn
 
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.azure.reconcile.engine.object_reconciler import ObjectReconciler
@@ -58,6 +59,10 @@ class ArmReconciler(ObjectReconciler):
         self, operator: SharedDependencies, kind: KindRuntime, reader: Informer
     ) -> None:
         super().__init__(operator, kind, reader, run=_run)
+
+
+def _run(scope: ReconcileScope) -> ReconcileOutcome:
+    return _STEPS[first_step(scope)](scope)
 
 
 def first_step(scope: ReconcileScope) -> Step:
@@ -140,23 +145,15 @@ _LOGGED = {
 }
 
 
-def policy_unreadable() -> ConditionError:
-    """Return the failure of a step that has to wait for the policy. Its value, and the
-    nearest one, are added to every condition (`unknown_values`).
+def await_policy(_: ReconcileScope) -> NoReturn:
+    """Raise the ConditionError of a step that has to wait for the policy. Its value,
+    and the nearest one, are added to every condition (`unknown_values`).
     """
-    return ConditionError(
+    raise ConditionError(
         "The reconcile policy cannot be read",
         reason="ReconcilePolicyUnreadable",
         retry=RetryClass.VERY_SLOW,
     )
-
-
-def _run(scope: ReconcileScope) -> ReconcileOutcome:
-    return _STEPS[first_step(scope)](scope)
-
-
-def _await_policy(_: ReconcileScope) -> ReconcileOutcome:
-    raise policy_unreadable()
 
 
 _STEPS: dict[Step, Callable[[ReconcileScope], ReconcileOutcome]] = {
@@ -171,5 +168,5 @@ _STEPS: dict[Step, Callable[[ReconcileScope], ReconcileOutcome]] = {
     Step.DELETE: delete,
     Step.AWAIT_PARENT: await_parent,
     Step.RELEASE: release,
-    Step.AWAIT_POLICY: _await_policy,
+    Step.AWAIT_POLICY: await_policy,
 }

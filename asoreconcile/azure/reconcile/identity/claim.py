@@ -13,14 +13,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, nullcontext, suppress
 from functools import partial
 
-import attrs
-
 from asoreconcile.azure.arm import ids
 from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.catalogue.payload import to_arm
 from asoreconcile.azure.catalogue.validation import rule_problems
 from asoreconcile.azure.reconcile.identity.identity import (
+    ResourceIdentity,
     identify,
     is_from_config,
     names_another,
@@ -74,24 +73,6 @@ from asoreconcile.kube.finalizers import has_finalizer
 _MAX_PROBLEMS = 10
 
 
-@attrs.frozen
-class ClaimFacts:
-    """The facts about an object to claim.
-
-    build: the operator's build. name, arm_id: the resource's name and id; "" for kinds
-    without ARM. credential: the Secret in use, or "". claim: the text of the recorded
-    claim, or "".
-    """
-
-    obj: JsonObject
-    owner: Owner | None
-    build: str
-    name: str = ""
-    arm_id: str = ""
-    credential: str = ""
-    claim: str = ""
-
-
 def claim(scope: ReconcileScope) -> Requeue:
     """Mark an object as the operator's and claim it, in one write (R1.3, R1.4).
 
@@ -101,30 +82,26 @@ def claim(scope: ReconcileScope) -> Requeue:
     patcher = scope.patcher
     is_marked = bool(patcher.annotations.get(OPERATOR_NAMESPACE))
     mark = {} if is_marked else {OPERATOR_NAMESPACE: scope.operator.namespace}
-    facts: ClaimFacts | None = None
+    meta: JsonObject | None = None
     with ExitStack() as claiming:
         if not has_finalizer(patcher.obj, FINALIZER):
             # Errors occur again in the next reconcile, on an object that is marked by
             # then and can show them.
             with nullcontext() if is_marked else suppress(Exception):
-                facts = _facts(scope, claiming)
-        if facts is None:
+                meta = _metadata(scope, claiming, is_new=True)
+        if meta is None:
             patcher.write_shared({"annotations": mark})
             return written(scope)
-        if patcher.version.decides_existence:
-            mark |= note_of_claim(patcher.annotations, scope.namespace_annotations)
-        return _claimed(scope, facts, mark)
+        meta["annotations"] |= mark
+        patcher.write_shared(meta)
+    return _claimed(scope)
 
 
-def _claimed(
-    scope: ReconcileScope, facts: ClaimFacts, mark: Mapping[str, str]
-) -> Requeue:
-    patcher = scope.patcher
-    scope.log.info("Claiming", **({"armId": facts.arm_id} if facts.arm_id else {}))
-    patcher.write_shared(_without_former_owner(facts, mark))
-    if facts.credential:
-        scope.memory.credential = facts.credential
-        scope.event(*uses_credential(facts.credential))
+def _claimed(scope: ReconcileScope) -> Requeue:
+    """End a reconcile that has written a claim."""
+    if scope.patcher.version.is_arm:
+        scope.memory.credential = source = scope.connection.source
+        scope.event(*uses_credential(source))
     return written(scope)
 
 
@@ -138,7 +115,8 @@ def move_claim(scope: ReconcileScope, owner: Owner | None) -> Requeue | None:
         return None
     scope.log.info("The spec names another resource", before=scope.patcher.arm_id)
     with ExitStack() as claiming:
-        return _claimed(scope, _facts(scope, claiming), {})
+        scope.patcher.write_shared(_metadata(scope, claiming, is_new=False))
+    return _claimed(scope)
 
 
 def restore_id(scope: ReconcileScope) -> Requeue | None:
@@ -209,22 +187,27 @@ def written(scope: ReconcileScope) -> Requeue:
     return Requeue(0.0, priority=IN_PROGRESS_PRIORITY)
 
 
-def _facts(scope: ReconcileScope, claiming: ExitStack) -> ClaimFacts:
-    """Return the facts. Raises ConditionError if the object cannot be claimed yet,
-    RetryError while another object claims the id.
+def _metadata(
+    scope: ReconcileScope, claiming: ExitStack, *, is_new: bool
+) -> JsonObject:
+    """Return the metadata of a claim. Raises ConditionError if the object cannot be
+    claimed yet, RetryError while another object claims the id.
 
     claiming: keeps other objects from claiming the id until the claim is written.
+    is_new: whether the object has still to decide about a resource that is there.
     """
-    patcher = scope.patcher
+    patcher, build = scope.patcher, scope.operator.build
     version, obj = patcher.version, patcher.obj
     require_valid(version, obj)
     owner = claimable_owner(scope)
-    facts = ClaimFacts(obj, owner, scope.operator.build)
+    existence: dict[str, str] = {}
+    if is_new and version.decides_existence:
+        existence = note_of_claim(patcher.annotations, scope.namespace_annotations)
     if not version.is_arm:
-        return facts
+        scope.log.info("Claiming")
+        return claim_metadata(obj, owner, existence, build=build)
     identity = identify(scope, owner)
-    connection = scope.connection
-    connection.require_subscription_of(identity.arm_id)
+    scope.connection.require_subscription_of(identity.arm_id)
     arm_id, inherited = identity.arm_id, scope.namespace_annotations
     kind, namespace = version.group_kind, patcher.key.namespace
     is_granted = partial(scope.operator.is_granted, kind, namespace, arm_id)
@@ -233,12 +216,10 @@ def _facts(scope: ReconcileScope, claiming: ExitStack) -> ClaimFacts:
         # Resolve every input now: an object that cannot be PUT is not claimed yet.
         to_arm(version, spec(obj), name=identity.name, inputs=scope.references)
     claiming.enter_context(scope.operator.claims_under_way.claiming(arm_id))
-    return attrs.evolve(
-        facts,
-        name=identity.name,
-        arm_id=arm_id,
-        credential=connection.source,
-        claim=recorded(scope, arm_id),
+    text = recorded(scope, arm_id)
+    scope.log.info("Claiming", armId=arm_id)
+    return claim_metadata(
+        obj, owner, existence, build=build, identity=identity, claim=text
     )
 
 
@@ -269,44 +250,45 @@ def claimable_owner(scope: ReconcileScope) -> Owner | None:
     return owner
 
 
-def claim_metadata(facts: ClaimFacts, mark: Mapping[str, str]) -> JsonObject:
-    """Return the metadata of a claim. Pure.
+def claim_metadata(
+    obj: JsonObject,
+    owner: Owner | None,
+    existence: Mapping[str, str],
+    *,
+    build: str,
+    identity: ResourceIdentity | None = None,
+    claim: str = "",
+) -> JsonObject:
+    """Return the metadata of a claim; without the owner that an earlier claim named, if
+    that is another one. Pure.
 
-    mark: the operator's mark, if the object has none.
+    existence: the annotation about a resource that is there, or nothing. build: the
+    operator's build. identity: the resource; None for kinds without ARM.
+    claim: the text of the recorded claim.
     """
-    recorded = dict(mark)
-    if facts.arm_id:
-        recorded[RESOURCE_ID] = facts.arm_id
-        recorded[LATEST_RECONCILED_GENERATION] = str(generation(facts.obj))
-    if facts.claim:
-        recorded[CLAIM] = facts.claim
-    # The ConfigMap may give another name by the time that a lost resource-id is written
-    # again: it must be this name.
-    if facts.name and is_from_config(facts.obj):
-        recorded[AZURE_NAME_FROM_CONFIG] = facts.name
-    references = with_owner_reference([*owner_references(facts.obj)], facts.owner)
+    renamed = renamed_owner(labels(obj), owner_references(obj), owner) or {}
+    notes = {**existence}
+    if identity is not None:
+        notes[RESOURCE_ID] = identity.arm_id
+        notes[LATEST_RECONCILED_GENERATION] = str(generation(obj))
+        notes[CLAIM] = claim
+        # The ConfigMap may give another name by the time that a lost resource-id is
+        # written again: it must be this name.
+        if is_from_config(obj):
+            notes[AZURE_NAME_FROM_CONFIG] = identity.name
+    references = with_owner_reference([*owner_references(obj)], owner)
     return {
         # A merge patch replaces lists: the whole list, on the resource version.
-        "finalizers": [*dict.fromkeys((*finalizers(facts.obj), FINALIZER))],
-        "annotations": recorded,
-        "labels": {
-            **owner_labels(facts.owner),
-            **build_label(facts.build),
-        },
+        "finalizers": [*dict.fromkeys((*finalizers(obj), FINALIZER))],
+        "annotations": notes,
         **({"ownerReferences": references} if references else {}),
+        **renamed,
+        "labels": {
+            **renamed.get("labels", {}),
+            **owner_labels(owner),
+            **build_label(build),
+        },
     }
-
-
-def _without_former_owner(facts: ClaimFacts, mark: Mapping[str, str]) -> JsonObject:
-    """Return the metadata of a claim; if an earlier claim named another owner, without
-    that.
-    """
-    obj = facts.obj
-    renamed = renamed_owner(labels(obj), owner_references(obj), facts.owner)
-    meta = claim_metadata(facts, mark)
-    if renamed is None:
-        return meta
-    return {**meta, **renamed, "labels": {**renamed["labels"], **meta["labels"]}}
 
 
 def renamed_owner(

@@ -33,42 +33,29 @@ class ResourceIdentity:
     arm_id: str
 
 
-@attrs.frozen
-class IdentityFacts:
-    """The facts from which an object's resource follows.
-
-    claimed: the ARM id in its annotation, "" before the claim. noted_name: the
-    ConfigMap's name at the claim, from an annotation; "" without one. may_move: whether
-    the spec may name another resource than the claimed one.
-    """
-
-    version: KindVersion
-    obj: JsonObject
-    claimed: str
-    noted_name: str = ""
-    may_move: bool = False
-
-
-def stated_name(facts: IdentityFacts) -> str | None:
+def stated_name(
+    version: KindVersion, obj: JsonObject, *, may_move: bool = False
+) -> str | None:
     """Return the Azure name; None if the ConfigMap of `spec.azureNameFromConfig` must
     be read for it (`configured_name`).
+
+    may_move: whether the spec may name another resource than the claimed one.
 
     Names that were generated or read at the claim do not change: a UUID may be random,
     or generated differently by another version of the kind. Raises ConditionError
     `Failed`.
     """
-    from_config = is_from_config(facts.obj)
-    if facts.claimed and _is_made_up(facts.version, facts.obj):
-        return _single(claimed_name(facts.claimed))
-    if from_config and facts.may_move:
+    claimed, from_config = claimed_id(obj), is_from_config(obj)
+    if from_config and may_move:
         return None
-    if facts.claimed and from_config:
-        return _single(claimed_name(facts.claimed))
+    if claimed and (from_config or _is_made_up(version, obj)):
+        return _single(claimed_name(claimed))
     if from_config:
         # When a lost resource-id is written again, the ConfigMap may contain another
-        # name.
-        return _single(facts.noted_name) if facts.noted_name else None
-    name = azure_name(facts.version, facts.obj)
+        # name than the annotation, which has the one of the claim.
+        noted = annotations(obj).get(AZURE_NAME_FROM_CONFIG)
+        return _single(noted) if noted else None
+    name = azure_name(version, obj)
     if not name:
         raise _failed("the Azure name cannot be derived: set spec.azureName")
     return _single(name)
@@ -85,23 +72,30 @@ def configured_name(reference: JsonObject, value: str) -> str:
 
 
 def resource_identity(
-    facts: IdentityFacts, name: str, *, owner_id: str, subscription_id: str
+    version: KindVersion,
+    name: str,
+    claimed: str,
+    *,
+    owner_id: str,
+    subscription_id: str,
+    may_move: bool = False,
 ) -> ResourceIdentity:
     """The resource that the spec names now.
 
-    owner_id: "" without an owner. Raises ConditionError `Failed` (Error) if the object
-    has claimed another one.
+    claimed: the ARM id in the annotation, "" before the claim. owner_id: "" without an
+    owner. may_move: see `stated_name`. Raises ConditionError `Failed` (Error) if the
+    object has claimed another one.
     """
     arm_id = arm_id_of(
-        facts.version, name=name, owner_id=owner_id, subscription_id=subscription_id
+        version, name=name, owner_id=owner_id, subscription_id=subscription_id
     )
-    if facts.claimed and not _same(facts.claimed, arm_id):
-        if facts.may_move:
+    if claimed and not _same(claimed, arm_id):
+        if may_move:
             return ResourceIdentity(name, arm_id)
-        raise names_another(arm_id, facts.claimed)
+        raise names_another(arm_id, claimed)
     # In the spelling of the claim: Azure ignores case, and the annotation must not
     # flap.
-    return ResourceIdentity(name, facts.claimed or arm_id)
+    return ResourceIdentity(name, claimed or arm_id)
 
 
 def names_another(made: str, managed: str) -> ConditionError:
@@ -176,19 +170,17 @@ def identify(scope: ReconcileScope, owner: Owner | None) -> ResourceIdentity:
     """
     patcher = scope.patcher
     claimed = patcher.arm_id
-    recorded_name = patcher.annotations.get(AZURE_NAME_FROM_CONFIG) or ""
     may_move = bool(claimed) and scope.may_move
-    facts = IdentityFacts(
-        patcher.version, patcher.obj, claimed, recorded_name, may_move=may_move
-    )
-    name = stated_name(facts)
+    name = stated_name(patcher.version, patcher.obj, may_move=may_move)
     # A claimed id keeps its subscription; the credential's is compared elsewhere.
     stated = ids.subscription_of(claimed) if claimed and not may_move else None
     return resource_identity(
-        facts,
+        patcher.version,
         _configured(scope) if name is None else name,
+        claimed,
         owner_id="" if owner is None else owner.arm_id,
         subscription_id=stated or scope.connection.subscription_id,
+        may_move=may_move,
     )
 
 

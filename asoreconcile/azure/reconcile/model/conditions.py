@@ -171,21 +171,11 @@ def merge_ready(
     return [*others, fresh if same is None else same]
 
 
-@attrs.frozen
-class ExtraCondition:
-    """A condition in addition to Ready, present only while there is something to say.
-
-    message: cut at MAX_MESSAGE characters; with "" there is no condition.
-    """
-
-    type: str
-    reason: str
-    message: str = attrs.field(converter=_bounded)
-
-
 def merge_problem(
     conditions: Sequence[JsonObject] | None,
-    problem: ExtraCondition,
+    type_: str,
+    reason: str,
+    message: str,
     now: datetime,
     *,
     generation: int,
@@ -193,22 +183,23 @@ def merge_problem(
 ) -> list[JsonObject]:
     """`status.conditions` with the condition of a problem before Ready, or without it.
 
-    stored: the conditions in the cluster; an equal one keeps its time.
+    message: cut at MAX_MESSAGE characters; with "" there is no condition. stored: the
+    conditions in the cluster; an equal one keeps its time.
     """
-    others = [c for c in conditions or () if c.get("type") != problem.type]
-    if not problem.message:
+    others = [c for c in conditions or () if c.get("type") != type_]
+    if not message:
         return others
     fresh = {
-        "type": problem.type,
+        "type": type_,
         "status": "True",
         "lastTransitionTime": _stamp(now),
-        "reason": problem.reason,
+        "reason": reason,
         "severity": "Warning",
-        "message": problem.message,
+        "message": _bounded(message),
         "observedGeneration": generation,
     }
     for old in stored or ():
-        if old.get("type") == problem.type and _says_the_same(old, fresh):
+        if old.get("type") == type_ and _says_the_same(old, fresh):
             return [old, *others]
     return [fresh, *others]
 

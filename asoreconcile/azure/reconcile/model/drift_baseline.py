@@ -210,10 +210,6 @@ class RepairAttempts:
             return RepairAttempts()
         return RepairAttempts(frozenset(), {UNDECLARED: times}, self.at, calm)
 
-    def max_attempts(self) -> int:
-        """Return the highest number of PUTs for one pending difference."""
-        return max((self.repairs[difference] for difference in self.pending), default=0)
-
     def finished(self, given_up: Iterable[str]) -> "RepairAttempts":
         """After the PUT's result was read; given_up: no PUT is sent for these any
         more.

@@ -39,8 +39,8 @@ _DAY, _MONTH = _Field("day of the month", 1, 31), _Field("month", 1, 12, _MONTHS
 _WEEKDAY = _Field("weekday", 0, _SUNDAY, _WEEKDAYS)
 
 
-class CronError(ValueError):
-    """A text is not a cron expression; the message says which field is wrong."""
+class WindowError(ValueError):
+    """The text names no windows; the message says what is wrong."""
 
 
 @attrs.frozen
@@ -69,7 +69,7 @@ class Cron:
 def parse_cron(fields: Sequence[str]) -> Cron:
     """Return the expression of five fields: minute, hour, day, month, weekday.
 
-    Raises CronError.
+    Raises WindowError.
     """
     minute, hour, day, month, weekday = fields
     minutes, hours = _values(minute, _MINUTE), _values(hour, _HOUR)
@@ -88,7 +88,7 @@ def _values(text: str, field: _Field) -> frozenset[int]:
     for part in text.split(","):
         match = _PART.fullmatch(part)
         if match is None:
-            raise CronError(f"{part!r} is no {field.name}")
+            raise WindowError(f"{part!r} is no {field.name}")
         every, start, end, step = match.groups()
         begin = field.low if every else _value(start, field)
         if every or (step and not end):
@@ -98,9 +98,9 @@ def _values(text: str, field: _Field) -> frozenset[int]:
         if field is _WEEKDAY and begin and not last:
             last = _SUNDAY  # sat-sun
         if begin > last:
-            raise CronError(f"{part!r} ends before it begins in the {field.name}")
+            raise WindowError(f"{part!r} ends before it begins in the {field.name}")
         if step is not None and int(step) == 0:
-            raise CronError(f"{part!r} has a step of 0 in the {field.name}")
+            raise WindowError(f"{part!r} has a step of 0 in the {field.name}")
         found.update(range(begin, last + 1, int(step or 1)))
     return frozenset(found)
 
@@ -110,10 +110,10 @@ def _value(text: str, field: _Field) -> int:
     if word in field.names:
         return field.names.index(word) + field.low
     if not word.isascii() or not word.isdigit():
-        raise CronError(f"{text!r} is no {field.name}{hint(word, field.names)}")
+        raise WindowError(f"{text!r} is no {field.name}{hint(word, field.names)}")
     value = int(word)
     if not field.low <= value <= field.high:
-        raise CronError(
+        raise WindowError(
             f"{value} is no {field.name}: write {field.low} to {field.high}"
         )
     return value
@@ -124,10 +124,6 @@ _LEAST, _MOST = timedelta(minutes=1), timedelta(days=31)
 # 29 February comes after eight years at the latest.
 _LONGEST_SEARCH = 8 * 366
 EXAMPLE = "0 2 * * sat 4h Europe/Berlin"
-
-
-class WindowError(ValueError):
-    """The text names no windows; the message says what is wrong."""
 
 
 @attrs.frozen
@@ -178,30 +174,25 @@ class Window:
             yield local.astimezone(UTC)
 
 
-@attrs.frozen
-class MaintenanceWindows:
-    """The windows of an object; it may be changed while one of them is open."""
+def opens_at(windows: Sequence[Window], now: datetime) -> datetime | None:
+    """Return the start of the next window, in UTC; None while one is open.
 
-    windows: tuple[Window, ...]
-
-    def opens_at(self, now: datetime) -> datetime | None:
-        """Return the start of the next window, in UTC; None while one is open. now:
-        aware.
-        """
-        if any(window.is_open(now) for window in self.windows):
-            return None
-        starts = [window.next_start(now) for window in self.windows]
-        # Parsing has refused windows that never open.
-        return min((start for start in starts if start is not None), default=now)
+    now: aware.
+    """
+    if any(window.is_open(now) for window in windows):
+        return None
+    starts = [window.next_start(now) for window in windows]
+    # Parsing has refused windows that never open.
+    return min((start for start in starts if start is not None), default=now)
 
 
 @lru_cache(maxsize=256)
-def parse_windows(text: str) -> MaintenanceWindows:
+def parse_windows(text: str) -> tuple[Window, ...]:
     """Return the windows that an annotation names. Raises WindowError."""
     parts = [part for part in text.split(";") if part.strip()]
     if not parts:
         raise WindowError(f"names no window: write it as {EXAMPLE!r}")
-    return MaintenanceWindows(tuple(_window(part.split()) for part in parts))
+    return tuple(_window(part.split()) for part in parts)
 
 
 def _window(words: list[str]) -> Window:
@@ -213,7 +204,7 @@ def _window(words: list[str]) -> Window:
         )
     try:
         cron = parse_cron(cron_words)
-    except CronError as error:
+    except WindowError as error:
         raise WindowError(f"{' '.join(words)!r}: {error}") from error
     zone = _zone(rest[1]) if len(rest) > 1 else UTC
     window = Window(cron, _duration(rest[0]), zone)

@@ -17,6 +17,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
 )
 from asoreconcile.azure.reconcile.model.maintenance_windows import (
     WindowError,
+    opens_at,
     parse_windows,
 )
 from asoreconcile.azure.reconcile.model.switches import switched_by
@@ -71,7 +72,7 @@ def closed_at(
         return None
     override = f"To change it now, set {RECONCILE_AT} to a new value"
     try:
-        opens = parse_windows(text).opens_at(now)
+        opens = opens_at(parse_windows(text), now)
     except WindowError as error:
         return Closed(None, f"annotation {MAINTENANCE_WINDOWS}: {error}. {override}")
     if opens is None:

@@ -28,7 +28,6 @@ from asoreconcile.azure.reconcile.model.annotations import (
 from asoreconcile.azure.reconcile.model.conditions import (
     DRIFTED,
     EXPORT_FAILED,
-    ExtraCondition,
     ReadyCondition,
     find_ready,
     merge_problem,
@@ -228,15 +227,7 @@ class PatchHelper:
         deleted object would leave a resource that nobody deletes (D2), and a policy
         that was set a moment ago may forbid the write. Raises GoneError, StaleError.
         """
-        try:
-            # From the server, as the cache may be outdated.
-            live = self._client.get(self._resource, self.key)
-        except NotFoundError as error:
-            raise GoneError(f"{self.key} is gone") from error
-        # Also if it has changed: the next reconcile then starts from this object.
-        self._cache.record_write(live)
-        if uid_of(live) != uid_of(self.obj):
-            raise GoneError(f"{self.key} was replaced")
+        live = self._live()
         if (
             generation(live) != generation(self.obj)
             or is_deleting(live) != is_deleting(self.obj)
@@ -288,11 +279,9 @@ class PatchHelper:
         found = self.status.get("conditions")
         shown = merge_problem(
             found,
-            ExtraCondition(
-                type_,
-                reason,
-                printable(redact(message, namespace=self.key.namespace), keep="\n"),
-            ),
+            type_,
+            reason,
+            printable(redact(message, namespace=self.key.namespace), keep="\n"),
             self._clock.now(),
             generation=self.generation,
             stored=status(self.obj).get("conditions"),
@@ -347,7 +336,7 @@ class PatchHelper:
                 conflicts += 1
                 if conflicts > _MOST_CONFLICTS:
                     raise
-                self._read_again()
+                self._take(self._live())  # the working status stays
         raise StaleError(
             f"another process has written the status of {self.key}",
             after_seconds=_REPLACED_SECONDS,
@@ -368,18 +357,18 @@ class PatchHelper:
             self._patch({"metadata": known, **change}, subresource="status")
             self._known_status = status(self.stored)
 
-    def _read_again(self) -> None:
-        """Take the object as the API server has it; the working status stays. Raises
-        GoneError, ApiError.
+    def _live(self) -> JsonObject:
+        """Return the object as the API server has it; the cache gets it, too, also if
+        it has changed: the next reconcile then starts from it. Raises GoneError.
         """
         try:
             live = self._client.get(self._resource, self.key)
         except NotFoundError as error:
             raise GoneError(f"{self.key} is gone") from error
+        self._cache.record_write(live)
         if uid_of(live) != uid_of(self.obj):
             raise GoneError(f"{self.key} was replaced")
-        self._cache.record_write(live)
-        self._take(live)
+        return live
 
     def _collect(self, field: str, values: Mapping[str, str | None]) -> None:
         """Apply the changes to the working copy, to be written later."""

@@ -251,7 +251,9 @@ class ReconcileScope:
         return ReconcileContext(
             version=self.patcher.version,
             # Users of databases need no credential of Azure, unless an extension asks.
-            arm=self.connection.client if is_arm else _arm_on_use(self),
+            arm=self.connection.client
+            if is_arm
+            else cast("ArmAccess", _ArmOnUse(self)),
             arm_id=self.patcher.arm_id if is_arm else "",
             subscription_id=self.connection.subscription_id if is_arm else "",
             objects=_View(self.patcher.version, self.objects),
@@ -323,13 +325,10 @@ class ReconcileScope:
         recorder.event(self.patcher.obj, type_, reason, message)
 
 
-def _arm_on_use(scope: ReconcileScope) -> ArmAccess:
-    """Return ARM for the extensions of a kind without ARM: it signs in when used."""
-    return cast("ArmAccess", _ArmOnUse(scope))
-
-
 @attrs.frozen
 class _ArmOnUse:
+    """ARM for the extensions of a kind without ARM: it signs in when used."""
+
     _scope: ReconcileScope
 
     def __getattr__(self, name: str) -> Any:

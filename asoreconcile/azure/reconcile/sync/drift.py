@@ -288,7 +288,7 @@ def _undeclared(
     text = f"a value that the spec does not declare was changed in Azure{where}"
     undeclared = frozenset({UNDECLARED})
     attempts = facts.repair_attempts.started(undeclared, at=facts.now)
-    if attempts.max_attempts() > _MOST_REPAIRS:
+    if attempts.most_for(undeclared) > _MOST_REPAIRS:
         # The value changes by itself: neither a PUT nor another event helps.
         log = Log("info", "Undeclared values change with each sync")
         counted = UpdateMemory(repair_attempts=attempts)

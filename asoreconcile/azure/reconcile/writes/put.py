@@ -258,7 +258,7 @@ def _brake(scope: ReconcileScope, intent: _Intent, ready: JsonObject) -> None:
 
 def _look(scope: ReconcileScope, intent: _Intent) -> Look:
     patcher, operator, last_put = scope.patcher, scope.operator, intent.last_put
-    today = operator.clock.now()
+    shown, today = _listed(scope), operator.clock.now()
     age = seconds_since_put(last_put, today)
     uid, period = uid_of(patcher.obj), scope.kind.requeue_backoff.sync_period_seconds
     known = SyncFacts(
@@ -273,7 +273,7 @@ def _look(scope: ReconcileScope, intent: _Intent) -> Look:
         is_period_over=is_period_over(age, period),
         is_ready=(intent.ready or {}).get("status") == "True",
     )
-    seen = look(intent.rendered, known, now=today, listed=_listed(scope))
+    seen = look(intent.rendered, known, now=today, listed=shown)
     if seen.is_list_wrong and operator.collection_reads is not None:
         api_version = patcher.version.api_version
         operator.collection_reads.distrust(patcher.arm_id, api_version)

@@ -1,19 +1,15 @@
 """Making an object ours, as a table over facts."""
 
-import attrs
 import pytest
 
-from asoreconcile.azure.reconcile.identity.claim import (
-    ClaimFacts,
-    claim_metadata,
-    renamed_owner,
-)
+from asoreconcile.azure.reconcile.identity.claim import claim_metadata, renamed_owner
+from asoreconcile.azure.reconcile.identity.identity import ResourceIdentity
 from asoreconcile.azure.reconcile.model.annotations import (
     AZURE_NAME_FROM_CONFIG,
+    CLAIM,
     FINALIZER,
     LAST_RECONCILED_VERSION,
     LATEST_RECONCILED_GENERATION,
-    OPERATOR_NAMESPACE,
     OWNER_GROUP_KIND,
     OWNER_NAME,
     OWNER_UID,
@@ -47,42 +43,41 @@ OBJ = {
     },
     "spec": {},
 }
-FACTS = ClaimFacts(OBJ, OWNER, "v1+local", name="vnet", arm_id=ID, credential="ns/aso")
+VNET = ResourceIdentity("vnet", ID)
+
+
+def claimed(obj=OBJ, owner=OWNER, identity=VNET):
+    return claim_metadata(
+        obj, owner, {}, build="v1+local", identity=identity, claim="open"
+    )
 
 
 def test_r1_4_a_claim_is_one_write():
-    assert claim_metadata(FACTS, {}) == {
+    assert claimed() == {
         "finalizers": ["theirs", FINALIZER],
-        "annotations": {RESOURCE_ID: ID, LATEST_RECONCILED_GENERATION: "7"},
+        "annotations": {
+            RESOURCE_ID: ID,
+            LATEST_RECONCILED_GENERATION: "7",
+            CLAIM: "open",
+        },
         "labels": {**owner_labels(OWNER), LAST_RECONCILED_VERSION: "v1-local"},
         "ownerReferences": [THEIRS, REFERENCE],
     }
 
 
 def test_what_has_no_owner_names_none():
-    facts = ClaimFacts({}, None, "v1+local", arm_id=ID)
-    meta = claim_metadata(facts, {})
+    meta = claimed({}, None)
     assert "ownerReferences" not in meta
     assert meta["labels"] == {LAST_RECONCILED_VERSION: "v1-local"}
 
 
 def test_a_kind_without_arm_is_claimed_for_no_resource():
-    facts = attrs.evolve(FACTS, name="", arm_id="", credential="")
-    meta = claim_metadata(facts, {OPERATOR_NAMESPACE: "ops"})
-    assert meta["annotations"] == {OPERATOR_NAMESPACE: "ops"}
+    assert claimed(identity=None)["annotations"] == {}
 
 
 def test_a_name_from_a_config_map_is_kept():
     obj = {**OBJ, "spec": {"azureNameFromConfig": {"name": "names", "key": "a"}}}
-    facts = attrs.evolve(FACTS, obj=obj)
-    assert claim_metadata(facts, {})["annotations"][AZURE_NAME_FROM_CONFIG] == "vnet"
-
-
-def test_r1_3_the_mark_goes_with_the_claim():
-    ours = {OPERATOR_NAMESPACE: "ops"}
-    alone = claim_metadata(FACTS, {})
-    both = claim_metadata(FACTS, ours)
-    assert both == {**alone, "annotations": {**ours, **alone["annotations"]}}
+    assert claimed(obj)["annotations"][AZURE_NAME_FROM_CONFIG] == "vnet"
 
 
 FORMER = dict.fromkeys((OWNER_NAME, OWNER_GROUP_KIND, OWNER_UID))

@@ -342,8 +342,8 @@ def test_the_most_stubborn_difference_counts():
     attempts = RepairAttempts().started(frozenset("ab"), at=1.0)
     attempts = attempts.started(frozenset("bc"), at=2.0)
     assert attempts.pending == frozenset("bc")
-    assert attempts.max_attempts() == 2
-    assert RepairAttempts().max_attempts() == 0
+    assert attempts.most_for(attempts.pending) == 2
+    assert RepairAttempts().most_for(()) == 0
 
 
 def test_a_value_that_moves_by_itself_is_not_put_at_every_second_sync():

@@ -5,13 +5,15 @@ import pytest
 from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.reconcile.identity.identity import (
-    IdentityFacts,
     configured_name,
     name_of_other,
     resource_identity,
     stated_name,
 )
-from asoreconcile.azure.reconcile.model.annotations import RESOURCE_ID
+from asoreconcile.azure.reconcile.model.annotations import (
+    AZURE_NAME_FROM_CONFIG,
+    RESOURCE_ID,
+)
 from asoreconcile.base.objects import GroupKind
 
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
@@ -30,15 +32,28 @@ VNET = version("network.azure.com", "VirtualNetwork")
 ASSIGNMENT = version("authorization.azure.com", "RoleAssignment")
 
 
-def obj(spec=None, *, claimed=""):
-    meta = {"name": "mine", "namespace": "default"}
-    if claimed:
-        meta["annotations"] = {RESOURCE_ID: claimed}
+def obj(spec=None, *, claimed="", noted=""):
+    notes = {RESOURCE_ID: claimed, AZURE_NAME_FROM_CONFIG: noted}
+    meta = {"name": "mine", "namespace": "default", "annotations": notes}
     return {"metadata": meta, "spec": spec or {}, "status": {}}
 
 
 def facts(spec=None, *, claimed="", noted="", of=VNET, may_move=False):
-    return IdentityFacts(of, obj(spec, claimed=claimed), claimed, noted, may_move)
+    return of, obj(spec, claimed=claimed, noted=noted), may_move
+
+
+def named(given):
+    version, stated, may_move = given
+    return stated_name(version, stated, may_move=may_move)
+
+
+def identity(claimed, **given):
+    return resource_identity(
+        VNET,
+        "mine",
+        claimed,
+        **{"owner_id": GROUP, "subscription_id": SUBSCRIPTION, **given},
+    )
 
 
 @pytest.mark.parametrize(
@@ -59,14 +74,14 @@ def facts(spec=None, *, claimed="", noted="", of=VNET, may_move=False):
     ],
 )
 def test_where_the_name_comes_from(given, name):
-    assert stated_name(given) == name
+    assert named(given) == name
 
 
 @pytest.mark.parametrize("name", ["a/b", ".."])
 def test_a_name_is_one_segment_wherever_it_comes_from(name):
     for find in (
-        lambda: stated_name(facts({"azureName": name})),
-        lambda: stated_name(facts(CONFIG, noted=name)),
+        lambda: named(facts({"azureName": name})),
+        lambda: named(facts(CONFIG, noted=name)),
         lambda: configured_name(CONFIG["azureNameFromConfig"], name),
     ):
         with pytest.raises(ConditionError, match="no resource can be called") as caught:
@@ -89,9 +104,7 @@ def test_an_empty_name_of_a_config_map_names_the_key_to_fill():
     ],
 )
 def test_r10_1_the_id_is_as_it_was_claimed(claimed, found):
-    made = resource_identity(
-        facts(claimed=claimed), "mine", owner_id=GROUP, subscription_id=SUBSCRIPTION
-    )
+    made = identity(claimed)
     assert (made.name, made.arm_id) == ("mine", found)
 
 
@@ -103,9 +116,7 @@ def test_r10_1_the_id_is_as_it_was_claimed(claimed, found):
     ],
 )
 def test_while_azure_has_accepted_nothing_the_spec_may_name_another(claimed, found):
-    given = facts(claimed=claimed, may_move=True)
-    made = resource_identity(given, "mine", owner_id=GROUP, subscription_id="")
-    assert made.arm_id == found
+    assert identity(claimed, may_move=True).arm_id == found
 
 
 @pytest.mark.parametrize(
@@ -114,9 +125,7 @@ def test_while_azure_has_accepted_nothing_the_spec_may_name_another(claimed, fou
 )
 def test_r10_1_another_id_than_the_claimed_one_is_refused(claimed, said):
     with pytest.raises(ConditionError, match=said):
-        resource_identity(
-            facts(claimed=claimed), "mine", owner_id=GROUP, subscription_id=""
-        )
+        identity(claimed)
 
 
 @pytest.mark.parametrize(

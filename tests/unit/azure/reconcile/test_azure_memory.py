@@ -33,7 +33,7 @@ def test_what_all_begin_with_is_one_and_stays_so(memories):
     assert one.repair_attempts is other.repair_attempts
     assert one.poll is other.poll
     one.repair_attempts = one.repair_attempts.started(frozenset("a"), at=1.0)
-    assert one.repair_attempts.max_attempts() == 1
+    assert one.repair_attempts.most_for("a") == 1
     assert other.repair_attempts == RepairAttempts() == RepairAttempts(repairs={})
 
 
