@@ -5,15 +5,8 @@ from extensions and from expressions; `export_plan` merges it and `export_writer
 it. Values of Secrets stay out of logs and errors.
 """
 
-from collections.abc import (
-    Collection,
-    Iterable,
-    Mapping,
-    Sequence,
-)
-from collections.abc import (
-    Set as AbstractSet,
-)
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 import attrs
 
@@ -68,11 +61,7 @@ from asoreconcile.azure.reconcile.state.export_cache import (
     may_retry,
 )
 from asoreconcile.azure.reconcile.state.memory import ObjectMemory
-from asoreconcile.base.objects import (
-    JsonObject,
-    ObjectKey,
-    status,
-)
+from asoreconcile.base.objects import JsonObject, ObjectKey, status
 from asoreconcile.kube.errors import NotFoundError
 from asoreconcile.kube.resources import CONFIG_MAPS, SECRETS, ApiResource
 from asoreconcile.redaction import register

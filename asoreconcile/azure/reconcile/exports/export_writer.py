@@ -10,12 +10,7 @@ from asoreconcile.azure.reconcile.exports.export_plan import (
 )
 from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
 from asoreconcile.base.errors import RetryError
-from asoreconcile.base.objects import (
-    JsonObject,
-    ObjectKey,
-    resource_version,
-    uid_of,
-)
+from asoreconcile.base.objects import JsonObject, ObjectKey, resource_version, uid_of
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.errors import (
     AlreadyExistsError,

@@ -39,13 +39,8 @@ from asoreconcile.azure.reconcile.model.annotations import (
     RESOURCE_ID,
     build_label,
 )
-from asoreconcile.azure.reconcile.model.decisions import (
-    IN_PROGRESS_PRIORITY,
-    Requeue,
-)
-from asoreconcile.azure.reconcile.model.existence import (
-    note_of_claim,
-)
+from asoreconcile.azure.reconcile.model.decisions import IN_PROGRESS_PRIORITY, Requeue
+from asoreconcile.azure.reconcile.model.existence import note_of_claim
 from asoreconcile.azure.reconcile.model.owner import (
     Owner,
     owner_labels,

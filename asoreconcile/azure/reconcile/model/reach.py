@@ -8,10 +8,7 @@ from collections.abc import Callable, Mapping
 
 from asoreconcile.azure.arm import ids
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
-from asoreconcile.azure.reconcile.model.annotations import (
-    ALLOWED_SCOPES,
-    ALLOWED_TYPES,
-)
+from asoreconcile.azure.reconcile.model.annotations import ALLOWED_SCOPES, ALLOWED_TYPES
 
 
 def require_in_reach(

@@ -12,9 +12,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
     RESOURCE_ID,
     WAIT_FOR_REFERENCES,
 )
-from asoreconcile.azure.reconcile.model.claim_record import (
-    shows_id,
-)
+from asoreconcile.azure.reconcile.model.claim_record import shows_id
 from asoreconcile.azure.reconcile.model.conditions import is_ready
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.model.protection import names_of

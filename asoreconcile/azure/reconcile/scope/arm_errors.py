@@ -20,10 +20,7 @@ from asoreconcile.azure.middleware.chain import ExtensionFailedError
 from asoreconcile.azure.middleware.extension_points import CLASSIFY_ERROR
 from asoreconcile.azure.middleware.requests import ClassifyError
 from asoreconcile.azure.reconcile.model.decisions import LOST_SECONDS
-from asoreconcile.azure.reconcile.model.export_targets import (
-    destinations,
-    shown_values,
-)
+from asoreconcile.azure.reconcile.model.export_targets import destinations, shown_values
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.base.errors import RetryError
 from asoreconcile.base.log import Untruncated

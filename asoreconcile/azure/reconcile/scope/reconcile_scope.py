@@ -26,9 +26,7 @@ from asoreconcile.azure.reconcile.model.claim_record import (
     Standing,
     claim_of,
 )
-from asoreconcile.azure.reconcile.model.existence import (
-    UNDECIDED,
-)
+from asoreconcile.azure.reconcile.model.existence import UNDECIDED
 from asoreconcile.azure.reconcile.model.merge_rules import (
     AUTOSCALE_SETTING,
     autoscaled_by,
@@ -44,10 +42,7 @@ from asoreconcile.azure.reconcile.model.pace import (
     unhandled_request,
 )
 from asoreconcile.azure.reconcile.model.policy import Policy, policy_of
-from asoreconcile.azure.reconcile.model.sync_mode import (
-    SyncMode,
-    sync_mode_of,
-)
+from asoreconcile.azure.reconcile.model.sync_mode import SyncMode, sync_mode_of
 from asoreconcile.azure.reconcile.scope.extension_operations import AnnotationLroStore
 from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
 from asoreconcile.azure.reconcile.scope.references import ReferenceResolver
@@ -57,10 +52,7 @@ from asoreconcile.azure.reconcile.scope.shared_dependencies import (
     SharedDependencies,
 )
 from asoreconcile.azure.reconcile.state.memory import ObjectMemory
-from asoreconcile.azure.reconcile.state.read_set import (
-    ReadSet,
-    TrackingReader,
-)
+from asoreconcile.azure.reconcile.state.read_set import ReadSet, TrackingReader
 from asoreconcile.base.log import Logger
 from asoreconcile.base.objects import GroupKind, JsonObject, ObjectKey, is_deleting
 

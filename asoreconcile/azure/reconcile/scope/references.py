@@ -20,12 +20,7 @@ from asoreconcile.azure.reconcile.model.differences import HIDDEN
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.model.owner import Objects
 from asoreconcile.azure.reconcile.state.read_set import ReadSet
-from asoreconcile.base.objects import (
-    GroupKind,
-    JsonObject,
-    ObjectKey,
-    annotations,
-)
+from asoreconcile.base.objects import GroupKind, JsonObject, ObjectKey, annotations
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.errors import ApiError, NotFoundError, TransportError
 from asoreconcile.kube.resources import CONFIG_MAPS, SECRETS, ApiResource

@@ -34,9 +34,7 @@ from asoreconcile.azure.reconcile.scope.owner_reads import OwnerReads
 from asoreconcile.azure.reconcile.state.claims_under_way import ClaimsUnderWay
 from asoreconcile.azure.reconcile.state.memory import ObjectMemories
 from asoreconcile.azure.reconcile.state.parent_writes import ParentWrites
-from asoreconcile.azure.reconcile.state.read_set import (
-    InFlightReads,
-)
+from asoreconcile.azure.reconcile.state.read_set import InFlightReads
 from asoreconcile.azure.reconcile.state.requeue_backoff import RequeueBackoff
 from asoreconcile.azure.reconcile.state.sync_metrics import Confirmed
 from asoreconcile.azure.reconcile.state.waiting import Waiting

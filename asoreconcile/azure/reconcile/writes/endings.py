@@ -6,10 +6,7 @@ from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.azure.arm.credentials import CredentialError
 from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
 from asoreconcile.azure.middleware.context import SuboperationPending
-from asoreconcile.azure.middleware.extension_points import (
-    EVERY_SUCCESS,
-    POST_RECONCILE,
-)
+from asoreconcile.azure.middleware.extension_points import EVERY_SUCCESS, POST_RECONCILE
 from asoreconcile.azure.middleware.requests import (
     NotReady,
     PostReconcile,
@@ -44,9 +41,7 @@ from asoreconcile.azure.reconcile.model.drift_baseline import (
     DriftBaseline,
     loads,
 )
-from asoreconcile.azure.reconcile.model.if_exists import (
-    IF_EXISTS,
-)
+from asoreconcile.azure.reconcile.model.if_exists import IF_EXISTS
 from asoreconcile.azure.reconcile.model.switches import is_on
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
 from asoreconcile.azure.reconcile.scope.arm_errors import (
@@ -70,18 +65,10 @@ from asoreconcile.azure.reconcile.writes.external_deletion import (
     is_another,
     what_to_do,
 )
-from asoreconcile.azure.reconcile.writes.operation_polls import (
-    clear_token,
-    forget_put,
-)
+from asoreconcile.azure.reconcile.writes.operation_polls import clear_token, forget_put
 from asoreconcile.azure.reconcile.writes.rendering import rendered_again
 from asoreconcile.base.errors import AsoreconcileError
-from asoreconcile.base.objects import (
-    JsonObject,
-    finalizers,
-    generation,
-    status,
-)
+from asoreconcile.base.objects import JsonObject, finalizers, generation, status
 from asoreconcile.kube.patch import apply_merge_patch
 
 NOT_DELETED = "NotDeletedInAzure"

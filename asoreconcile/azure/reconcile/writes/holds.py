@@ -10,9 +10,7 @@ from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass, S
 from asoreconcile.azure.reconcile.model.annotations import PACE
 from asoreconcile.azure.reconcile.model.conditions import find_ready
 from asoreconcile.azure.reconcile.model.decisions import Stop
-from asoreconcile.azure.reconcile.model.existence import (
-    is_observing,
-)
+from asoreconcile.azure.reconcile.model.existence import is_observing
 from asoreconcile.azure.reconcile.model.pace import (
     OUTSIDE_WINDOW,
     PAUSED_REASON,

@@ -53,10 +53,7 @@ from asoreconcile.azure.reconcile.model.decisions import (
     SetObservedGeneration,
     UpdateMemory,
 )
-from asoreconcile.azure.reconcile.model.drift_baseline import (
-    OBSERVED,
-    AcceptedPut,
-)
+from asoreconcile.azure.reconcile.model.drift_baseline import OBSERVED, AcceptedPut
 from asoreconcile.azure.reconcile.model.drift_baseline import loads as baseline
 from asoreconcile.base.objects import JsonObject
 

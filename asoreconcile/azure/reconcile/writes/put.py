@@ -37,10 +37,7 @@ from asoreconcile.azure.reconcile.model.drift_baseline import (
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.model.owner import Owner
 from asoreconcile.azure.reconcile.model.placeholders import placeholders_left
-from asoreconcile.azure.reconcile.model.put_budget import (
-    PUT_BUDGET_SPENT,
-    budget_spent,
-)
+from asoreconcile.azure.reconcile.model.put_budget import PUT_BUDGET_SPENT, budget_spent
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
 from asoreconcile.azure.reconcile.scope.effects import apply
 from asoreconcile.azure.reconcile.scope.next_sync import seconds_after_resumption

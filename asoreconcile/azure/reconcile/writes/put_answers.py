@@ -36,10 +36,7 @@ from asoreconcile.azure.reconcile.model.decisions import (
     UpdateMemory,
     WakeChildren,
 )
-from asoreconcile.azure.reconcile.model.drift_baseline import (
-    OBSERVED,
-    AcceptedPut,
-)
+from asoreconcile.azure.reconcile.model.drift_baseline import OBSERVED, AcceptedPut
 from asoreconcile.azure.reconcile.writes.external_deletion import (
     RECREATED,
     is_recreated,

@@ -42,10 +42,7 @@ from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.sync.desired import Desired, RenderedSpec
 from asoreconcile.azure.reconcile.sync.drift import is_moving
 from asoreconcile.azure.reconcile.sync.recreatable import why_not_recreated
-from asoreconcile.azure.reconcile.writes.deletion import (
-    after_delete,
-    running_operation,
-)
+from asoreconcile.azure.reconcile.writes.deletion import after_delete, running_operation
 from asoreconcile.azure.reconcile.writes.operation_polls import clear_token
 from asoreconcile.azure.reconcile.writes.rendering import bodies_of
 from asoreconcile.azure.reconcile.writes.sending import confirm_object, send_delete
