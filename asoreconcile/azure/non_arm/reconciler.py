@@ -82,8 +82,10 @@ class ExternalReconciler(ObjectReconciler):
         confirm(scope, is_delete=False)
         outcome = self._resource.apply(scope)
         if isinstance(outcome, Succeeded):
-            check_usable(scope)
-            annotate_success(scope)
+            patcher, context = scope.patcher, scope.context
+            extensions = scope.operator.extensions
+            check_usable(patcher, context, extensions, scope.owner)
+            annotate_success(patcher, context, extensions)
         return outcome
 
     def _delete(self, scope: ReconcileScope) -> ReconcileOutcome:

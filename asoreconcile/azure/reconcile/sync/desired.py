@@ -104,7 +104,7 @@ class RenderedSpec:
     fingerprint: a hash of the body, of the values of Secrets in it, of the api-version
     and of the credential's tenant, client and subscription. secrets: a keyed hash of
     the body with the values of Secrets; "" if it has none. notes: a hash of the
-    annotations that matter at a start. made_by: the maker of the body.
+    annotations that matter at a start. maker: the maker of the body.
     """
 
     identity: ResourceIdentity
@@ -112,14 +112,14 @@ class RenderedSpec:
     fingerprint: str
     secrets: str
     notes: str
-    made_by: Bodies = attrs.field(repr=False, eq=False)
+    maker: Bodies = attrs.field(repr=False, eq=False)
 
     def desired(self, observed: DriftBaseline | None) -> "Desired":
         """Return the body after extensions changed it. Raises their exceptions.
 
         observed: the record of the last PUT.
         """
-        maker = self.made_by
+        maker = self.maker
         context, obj = maker.context, maker.patcher.obj
         declared = context.declared
         if observed is not None:
@@ -149,7 +149,7 @@ class Desired:
 
     revoked: the identities that Azure has kept although the last accepted PUT no longer
     had them: the body takes them from the resource. is_first: whether the PUT makes
-    the resource, as far as known. made_by: the maker of the body.
+    the resource, as far as known. maker: the maker of the body.
     """
 
     rendered: RenderedSpec
@@ -157,14 +157,14 @@ class Desired:
     own: JsonObject = attrs.field(repr=False)
     revoked: tuple[str, ...]
     is_first: bool
-    made_by: Bodies = attrs.field(repr=False, eq=False)
+    maker: Bodies = attrs.field(repr=False, eq=False)
 
     def compare(self, have: JsonObject) -> tuple[list[Difference], str]:
         """Return the differences between the body and the resource, without those that
         are known for the type and those that are left alone; and the snapshot of the
         resource. Raises as `Bodies.rules`.
         """
-        maker = self.made_by
+        maker = self.maker
         version, shape = maker.patcher.version, body_shape(maker.patcher.version)
         result = merged(self.own, have, maker.rules(), maker.context.declared)
         children = child_collections(version, maker.catalogue)

@@ -33,7 +33,7 @@ def learned(
     rendered: the body of the PUT before extensions. sent: the PUT, if this reconcile
     sent it. attempts: the differences that PUTs were sent for. Raises StoppedError.
     """
-    context, patcher = rendered.made_by.context, rendered.made_by.patcher
+    context, patcher = rendered.maker.context, rendered.maker.patcher
     observed = loads(patcher.annotations.get(OBSERVED) or "")
     if observed is None or "Get" not in patcher.version.operations:
         return ()

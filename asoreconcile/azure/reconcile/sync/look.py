@@ -65,7 +65,7 @@ def look(
     known: the facts from before the read. listed: the resource in a list, if a list may
     be used. Raises ArmError, ArmTransportError, and the exceptions of extensions.
     """
-    context, patcher = rendered.made_by.context, rendered.made_by.patcher
+    context, patcher = rendered.maker.context, rendered.maker.patcher
     if listed is None:
         return _look(rendered, known, now)
     context.observed(listed.body)
@@ -87,7 +87,7 @@ def look(
 
 
 def _look(rendered: RenderedSpec, known: SyncFacts, now: datetime) -> Look:
-    context, patcher = rendered.made_by.context, rendered.made_by.patcher
+    context, patcher = rendered.maker.context, rendered.maker.patcher
     observed = known.observed
     made = rendered.desired(observed)
     is_another = observed is not None and observed.put != rendered.fingerprint

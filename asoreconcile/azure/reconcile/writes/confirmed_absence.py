@@ -43,7 +43,7 @@ def confirm_absence(
     whether they are gone, too. Raises ConditionError if a list has the resource, and
     as `ArmAccess.list`.
     """
-    context, patcher = made.made_by.context, made.made_by.patcher
+    context, patcher = made.maker.context, made.maker.patcher
     if not context.is_known_absent:
         if context.read is not None:
             memory.absent_since = None

@@ -61,6 +61,7 @@ from asoreconcile.azure.reconcile.writes.operation_polls import (
 )
 from asoreconcile.azure.reconcile.writes.sending import confirm_object, send_delete
 from asoreconcile.base.objects import status
+from asoreconcile.kube.events import EventRecorder, NamedRecorder
 
 
 def delete(scope: ReconcileScope) -> ReconcileOutcome:
@@ -101,7 +102,8 @@ def delete(scope: ReconcileScope) -> ReconcileOutcome:
     )
     if why:
         if manager is None and heir is not None:
-            _send_takeover_event(scope, heir)
+            recorder = scope.kind.recorder or operator.recorder
+            _send_takeover_event(recorder, patcher, heir)
         return _leave(scope, why)
     answer = send_delete(scope)
     if isinstance(answer, ArmError) and _is_id_refused(answer, scope.claim):
@@ -111,8 +113,13 @@ def delete(scope: ReconcileScope) -> ReconcileOutcome:
             "can have made the resource",
         )
     now = scope.operator.clock.monotonic()
-    if _is_gone(answer) and (running := _running_put(scope)) is not None:
-        return _repeated_after(scope, running, now=now)
+    if _is_gone(answer):
+        accepted = scope.memory.accepted
+        running = running_operation(patcher, scope.operations, deleting=False)
+        if running is None and accepted is not None and accepted.running is not None:
+            running = accepted.running.token
+        if running is not None:  # the PUT may still make the resource
+            return _repeated_after(scope, running, now=now)
     if isinstance(answer, ArmError) and _is_open(scope.claim):
         patcher.remark = _LET_GO
     if isinstance(answer, ArmError) and answer.status == HTTPStatus.NOT_FOUND:
@@ -131,7 +138,7 @@ def _look_around(scope: ReconcileScope) -> tuple[Rival | None, list[Rival]]:
     """
     operator, patcher, claim = scope.operator, scope.patcher, scope.claim
     arm_id, version = patcher.arm_id, patcher.version
-    confirm_object(scope)
+    confirm_object(operator, patcher)
     found, rivals = look_around(operator, version, patcher.obj, arm_id, claim)
     if not rivals and not patcher.is_cache_behind:
         return found, rivals
@@ -164,15 +171,6 @@ def running_operation(
         return None
 
 
-def _running_put(scope: ReconcileScope) -> Token | None:
-    """Return the operation of a PUT that may still make the resource, or None."""
-    recorded = running_operation(scope.patcher, scope.operations, deleting=False)
-    accepted = scope.memory.accepted
-    if recorded is not None or accepted is None or accepted.running is None:
-        return recorded
-    return accepted.running.token
-
-
 def _repeated_after(scope: ReconcileScope, put: Token, *, now: float) -> Requeue:
     """Repeat the DELETE until the PUT's operation is over: Azure says that the resource
     is gone, and the operation may still make it. Rule: R5.10.
@@ -194,9 +192,9 @@ def _leave(scope: ReconcileScope, why: str) -> ReconcileOutcome:
     return release(scope)
 
 
-def _send_takeover_event(scope: ReconcileScope, heir: Rival) -> None:
-    patcher = scope.patcher
-    recorder = scope.kind.recorder or scope.operator.recorder
+def _send_takeover_event(
+    recorder: EventRecorder | NamedRecorder, patcher: PatchHelper, heir: Rival
+) -> None:
     recorder.event(
         heir.obj,
         "Normal",

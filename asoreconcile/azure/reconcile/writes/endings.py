@@ -2,10 +2,13 @@
 reconcile fails.
 """
 
+from collections.abc import Callable
+
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.azure.arm.credentials import CredentialError
 from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
-from asoreconcile.azure.middleware.context import SuboperationPending
+from asoreconcile.azure.middleware.chain import Extensions
+from asoreconcile.azure.middleware.context import ReconcileContext, SuboperationPending
 from asoreconcile.azure.middleware.extension_points import EVERY_SUCCESS, POST_RECONCILE
 from asoreconcile.azure.middleware.requests import (
     NotReady,
@@ -42,6 +45,7 @@ from asoreconcile.azure.reconcile.model.drift_baseline import (
     loads,
 )
 from asoreconcile.azure.reconcile.model.if_exists import IF_EXISTS
+from asoreconcile.azure.reconcile.model.owner import Owner
 from asoreconcile.azure.reconcile.model.switches import is_on
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
 from asoreconcile.azure.reconcile.scope.arm_errors import (
@@ -54,6 +58,7 @@ from asoreconcile.azure.reconcile.scope.arm_errors import (
 )
 from asoreconcile.azure.reconcile.scope.effects import apply
 from asoreconcile.azure.reconcile.scope.next_sync import seconds_until_next_sync
+from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.sync.desired import Desired, RenderedSpec
 from asoreconcile.azure.reconcile.sync.drift import failed_state
@@ -145,12 +150,13 @@ def settle(
         if is_of_put and rendered is None:
             rendered = rendered_again(scope)
         _require_success(scope, mode, after, rendered, sent)
-        check_usable(scope)
+        extensions, context = scope.operator.extensions, scope.context
+        check_usable(patcher, context, extensions, scope.owner)
         is_outdated = after is ReadAfter.OPERATION and has_other_inputs(
             patcher, rendered
         )
         if after is ReadAfter.NOTHING:
-            _disclaim(scope)
+            _disclaim(patcher)
         elif is_of_put and not is_outdated:
             is_repair = bool(scope.memory.repair_attempts.pending)
             is_repair = is_repair or (sent is not None and bool(sent.revoked))
@@ -176,14 +182,14 @@ def settle(
     return Succeeded(resync) if is_latest else Requeue()
 
 
-def _disclaim(scope: ReconcileScope) -> None:
+def _disclaim(patcher: PatchHelper) -> None:
     """While the policy is skip, others may change the resource, also values that Azure
     does not show: the first reconcile under manage sends the whole spec.
     """
-    if scope.patcher.annotations.get(LATEST_RECONCILED_GENERATION):
-        record = loads(scope.patcher.annotations.get(OBSERVED) or "")
+    if patcher.annotations.get(LATEST_RECONCILED_GENERATION):
+        record = loads(patcher.annotations.get(OBSERVED) or "")
         withdrawn = (record or DriftBaseline("")).withdrawn()
-        scope.patcher.annotate({OBSERVED: withdrawn.dumps()})
+        patcher.annotate({OBSERVED: withdrawn.dumps()})
 
 
 def _read(
@@ -277,16 +283,23 @@ def _require_success(
     )
 
 
-def check_usable(scope: ReconcileScope) -> None:
-    """Raises ConditionError if an extension says that the resource is not usable."""
-    patcher, extensions = scope.patcher, scope.operator.extensions
+def check_usable(
+    patcher: PatchHelper,
+    context: ReconcileContext,
+    extensions: Extensions,
+    owner_of: Callable[[], Owner | None],
+) -> None:
+    """Raises ConditionError if an extension says that the resource is not usable.
+
+    owner_of: returns the object's owner.
+    """
     group_kind = patcher.version.group_kind
     if not extensions.has(POST_RECONCILE, group_kind):
         return
-    owner = scope.owner()
+    owner = owner_of()
     result = extensions.chain(POST_RECONCILE, group_kind)(
         PostReconcile(
-            ctx=scope.context,
+            ctx=context,
             obj={**patcher.obj, "status": patcher.status},
             owner=None if owner is None else owner.obj,
         )
@@ -316,18 +329,19 @@ def _export(scope: ReconcileScope) -> None:
         _show_failed_export(scope, exported.failure)
     elif exported.is_fetched and patcher.has_condition(EXPORT_FAILED):
         patcher.set_export_failed()
-    annotate_success(scope)
+    annotate_success(patcher, scope.context, operator.extensions)
 
 
-def annotate_success(scope: ReconcileScope) -> None:
+def annotate_success(
+    patcher: PatchHelper, context: ReconcileContext, extensions: Extensions
+) -> None:
     """Set the annotations that extensions give the object at each success."""
-    patcher, extensions = scope.patcher, scope.operator.extensions
     group_kind = patcher.version.group_kind
     if not extensions.has(EVERY_SUCCESS, group_kind):
         return
     current = {**patcher.obj, "status": patcher.status}
     chain = extensions.chain(EVERY_SUCCESS, group_kind)
-    patcher.annotate(chain(Success(ctx=scope.context, obj=current)))
+    patcher.annotate(chain(Success(ctx=context, obj=current)))
 
 
 def _show_failed_export(scope: ReconcileScope, failure: FetchFailure) -> None:

@@ -3,11 +3,11 @@
 Rules: OW-4, OW-7.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass, Severity
-from asoreconcile.azure.reconcile.model.annotations import PACE
+from asoreconcile.azure.reconcile.model.annotations import EXISTENCE, PACE
 from asoreconcile.azure.reconcile.model.conditions import find_ready
 from asoreconcile.azure.reconcile.model.decisions import Stop
 from asoreconcile.azure.reconcile.model.existence import is_observing
@@ -25,7 +25,12 @@ from asoreconcile.azure.reconcile.model.protection import (
 )
 from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper, StaleError
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
+from asoreconcile.azure.reconcile.scope.shared_dependencies import SharedDependencies
 from asoreconcile.base.objects import is_deleting, status, uid_of
+from asoreconcile.kube.event_correlator import EventType
+
+Event = Callable[[EventType, str, str], None]
+# By type, reason and message.
 
 # The wall clock may be set meanwhile, and a queue's delays do not follow it.
 _LONGEST_WAIT_SECONDS = 6 * 3600.0
@@ -34,24 +39,31 @@ _BEHIND_SECONDS = 1.0
 
 
 def require_free(
-    scope: ReconcileScope, inherited: Mapping[str, str], *, is_delete: bool
+    operator: SharedDependencies,
+    patcher: PatchHelper,
+    inherited: Mapping[str, str],
+    *,
+    event: Event,
+    is_delete: bool,
 ) -> None:
     """Make sure that no annotation holds the request back.
 
-    inherited: live annotations of the Namespace. Raises StaleError if the object is
-    paused; ConditionError `DeletionProtected`, `OutsideMaintenanceWindow`; RetryError
-    while objects are not listed yet that may be protected.
+    inherited: live annotations of the Namespace. event: records an event at the object.
+    Raises StaleError if the object is paused; ConditionError `DeletionProtected`,
+    `OutsideMaintenanceWindow`; RetryError while objects are not listed yet that may be
+    protected.
     """
-    patcher = scope.patcher
     if is_delete:
-        _require_unprotected(scope, inherited)
-    elif scope.is_undecided and is_observing(patcher.annotations, inherited):
+        _require_unprotected(operator, patcher, inherited, event)
+    elif EXISTENCE in patcher.annotations and is_observing(
+        patcher.annotations, inherited
+    ):
         raise StaleError(f"{patcher.key} only reads", after_seconds=_BEHIND_SECONDS)
     if PACE.isdisjoint(patcher.annotations) and PACE.isdisjoint(inherited):
         return
     if why_paused(patcher.annotations, inherited):
         raise StaleError(f"{patcher.key} was paused", after_seconds=_BEHIND_SECONDS)
-    _require_open(patcher, inherited, scope.operator.clock.now())
+    _require_open(patcher, inherited, operator.clock.now())
 
 
 def paused(scope: ReconcileScope) -> Stop:
@@ -69,18 +81,22 @@ def paused(scope: ReconcileScope) -> Stop:
     )
 
 
-def _require_unprotected(scope: ReconcileScope, inherited: Mapping[str, str]) -> None:
+def _require_unprotected(
+    operator: SharedDependencies,
+    patcher: PatchHelper,
+    inherited: Mapping[str, str],
+    event: Event,
+) -> None:
     """Make sure that no annotation forbids the DELETE of the object's resource.
 
     A protected object of the same namespace also keeps the resource that contains its
     own. One of another namespace is only named in an event: a tenant cannot keep
     another tenant's resource.
     """
-    patcher = scope.patcher
     if why := why_held(patcher.annotations, inherited):
         # Removing the annotation queues the object at once.
         raise ConditionError(why, reason=PROTECTED, retry=RetryClass.VERY_SLOW)
-    below = scope.operator.protected_below(patcher.arm_id, uid_of(patcher.obj))
+    below = operator.protected_below(patcher.arm_id, uid_of(patcher.obj))
     elsewhere = [one for one in below if one.key.namespace != patcher.key.namespace]
     here = [one for one in below if one not in elsewhere]
     if here:
@@ -90,7 +106,7 @@ def _require_unprotected(scope: ReconcileScope, inherited: Mapping[str, str]) ->
             f"the deletion of {patcher.arm_id} also deletes the resources of "
             f"{names_of(elsewhere)}, which are protected in another namespace"
         )
-        scope.event("Warning", "ProtectedElsewhere", text)
+        event("Warning", "ProtectedElsewhere", text)
 
 
 def _require_open(

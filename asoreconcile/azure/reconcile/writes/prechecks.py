@@ -38,8 +38,14 @@ from asoreconcile.azure.reconcile.model.reference_waits import (
     waiting_for,
     waits_for_references,
 )
+from asoreconcile.azure.reconcile.scope.owner_reads import OwnerReads
+from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.scope.references import target_of
+from asoreconcile.azure.reconcile.scope.shared_dependencies import (
+    Connection,
+    SharedDependencies,
+)
 from asoreconcile.azure.reconcile.writes.holds import severity_of_wait
 from asoreconcile.base.objects import JsonObject, ObjectKey, annotations, spec
 
@@ -71,9 +77,11 @@ def run_prechecks(scope: ReconcileScope, owner: Owner | None) -> Requeue | None:
     gk = patcher.version.group_kind
     if owner is not None and extensions.has(PRE_RECONCILE_OWNER, gk):
         check_owner = extensions.chain(PRE_RECONCILE_OWNER, gk)
-        version = _owner_version(scope, owner)
+        version = _owner_version(scope.operator, patcher.version, owner)
         if version is not None:
-            fresh = _fresh_owner(scope, owner, version)
+            fresh = _fresh_owner(
+                scope.operator.owner_reads, scope.connection, owner, version
+            )
             result = check_owner(
                 PreReconcileOwner(ctx=scope.context, owner=fresh, obj=patcher.obj)
             )
@@ -97,7 +105,11 @@ def require_references(scope: ReconcileScope) -> None:
     wait for them or they are a cycle. Raises ConditionError `WaitingForReference`.
     """
     operator, patcher, memory = scope.operator, scope.patcher, scope.memory
-    missing = [node for node in _referred(scope) if _is_missing(scope, node)]
+    missing = [
+        node
+        for node in _referred(patcher)
+        if _is_missing(operator, patcher, node, scope.objects.get(*node))
+    ]
     if missing and not waits_for_references(
         patcher.annotations,
         scope.namespace_annotations,
@@ -114,9 +126,8 @@ def require_references(scope: ReconcileScope) -> None:
     raise waiting_for(missing, seconds=seconds, is_info=is_info)
 
 
-def _referred(scope: ReconcileScope) -> Sequence[ObjectReference]:
+def _referred(patcher: PatchHelper) -> Sequence[ObjectReference]:
     """Return the Azure objects that the spec refers to by name, each once."""
-    patcher = scope.patcher
     found = (
         ObjectReference(group_kind, ObjectKey(patcher.key.namespace, name))
         for one in inputs_of(patcher.version, spec(patcher.obj))
@@ -126,10 +137,17 @@ def _referred(scope: ReconcileScope) -> Sequence[ObjectReference]:
     return tuple(dict.fromkeys(found))
 
 
-def _is_missing(scope: ReconcileScope, node: ObjectReference) -> bool:
-    """Whether Azure does not yet take a reference to an object."""
-    operator, version = scope.operator, scope.patcher.version
-    target = scope.objects.get(*node)
+def _is_missing(
+    operator: SharedDependencies,
+    patcher: PatchHelper,
+    node: ObjectReference,
+    target: JsonObject | None,
+) -> bool:
+    """Return whether Azure does not yet take the object's reference to another one.
+
+    node, target: the other object; target is None if there is no such object.
+    """
+    version = patcher.version
     # The rendering of the body reports an object that is absent or has no id.
     if target is None or not annotations(target).get(RESOURCE_ID):
         return False
@@ -138,12 +156,12 @@ def _is_missing(scope: ReconcileScope, node: ObjectReference) -> bool:
     is_running = annotations(target).get(POLLER_ID) == PUT_POLLER
     if is_far_enough(version.arm_type, target, is_accepted=is_accepted or is_running):
         return False
-    me = ObjectReference(version.group_kind, scope.patcher.key)
+    me = ObjectReference(version.group_kind, patcher.key)
     return not operator.leads_to(node, me)
 
 
 def _fresh_owner(
-    scope: ReconcileScope, owner: Owner, version: KindVersion
+    reads: OwnerReads, connection: Connection, owner: Owner, version: KindVersion
 ) -> JsonObject:
     """Return the owner with the status Azure reports now; kept in memory only.
 
@@ -151,11 +169,11 @@ def _fresh_owner(
     nothing to judge.
     """
     try:
-        body = scope.operator.owner_reads.get(
-            scope.connection.client,
+        body = reads.get(
+            connection.client,
             owner.arm_id,
             version.api_version,
-            credential=scope.connection.source,
+            credential=connection.source,
         )
     except ArmError as error:
         if error.is_not_found:
@@ -177,14 +195,17 @@ def _fresh_owner(
 _SEE_OWNER = "see its own Ready condition"
 
 
-def _owner_version(scope: ReconcileScope, owner: Owner) -> KindVersion | None:
+def _owner_version(
+    operator: SharedDependencies, version: KindVersion, owner: Owner
+) -> KindVersion | None:
     """Return the version to read the owner at: the one served, else the newest
     catalogued.
 
-    None for an owner given by id whose kind is unknown: its body cannot be mapped.
+    version: the child's. None for an owner given by id whose kind is unknown: its body
+    cannot be mapped.
     """
-    group_kind = owner.group_kind or scope.patcher.version.owner
+    group_kind = owner.group_kind or version.owner
     if group_kind is None:
         return None
-    served = scope.operator.objects.served(group_kind)
-    return served or scope.operator.catalogue.kind(group_kind).version()
+    served = operator.objects.served(group_kind)
+    return served or operator.catalogue.kind(group_kind).version()

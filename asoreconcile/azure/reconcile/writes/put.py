@@ -1,6 +1,8 @@
 """Brings Azure in line with the spec: checks, body, sync decision, PUT."""
 
 from collections.abc import Sequence
+from datetime import datetime
+from functools import partial
 
 import attrs
 
@@ -24,6 +26,7 @@ from asoreconcile.azure.reconcile.model.decisions import (
     Effect,
     Put,
     Read,
+    ReadAfter,
     ReconcileOutcome,
     Requeue,
     SetDrifted,
@@ -60,7 +63,7 @@ from asoreconcile.azure.reconcile.sync.put_record import (
     seconds_since_put,
 )
 from asoreconcile.azure.reconcile.writes.confirmed_absence import confirm_absence
-from asoreconcile.azure.reconcile.writes.endings import carry_out
+from asoreconcile.azure.reconcile.writes.endings import carry_out, settle
 from asoreconcile.azure.reconcile.writes.existing_resource import (
     meet_existing,
     merged_put,
@@ -77,7 +80,7 @@ from asoreconcile.azure.reconcile.writes.recreation import after_refusal
 from asoreconcile.azure.reconcile.writes.rendering import bodies_of
 from asoreconcile.azure.reconcile.writes.sending import send_put
 from asoreconcile.base.errors import RetryError
-from asoreconcile.base.objects import JsonObject, status, uid_of
+from asoreconcile.base.objects import JsonObject, metadata, status, uid_of
 
 
 def put(scope: ReconcileScope) -> ReconcileOutcome:
@@ -196,9 +199,9 @@ def _reach(
         decided = Decision((SetDrifted(),), request)
     if made is not None and isinstance(decided.then, Put):
         if scope.is_undecided:
-            met = meet_existing(scope, made, decided.then)
-            if met is not None:
-                return met
+            have = meet_existing(made, decided.then, scope.namespace_annotations)
+            if have is not None:
+                return settle(scope, ReadAfter.PUT, body=have)
         pause = None if intent.is_checked else run_prechecks(scope, intent.owner)
         if pause is None:
             pause = confirm_absence(made, last_put, memory, scope.wake_children)
@@ -216,7 +219,15 @@ def _reach(
         patcher.set_ready(recreating(patcher.generation))
     if intent.ready is not None:
         _brake(scope, intent, intent.ready)
-    request = merged_put(scope, decided.then, made, last_put)
+    request = merged_put(
+        decided.then,
+        made,
+        last_put,
+        memory,
+        claim=scope.claim,
+        is_said_absent=partial(_is_said_absent, scope),
+        count_replaced=operator.count_replaced,
+    )
     return _sent(scope, request, decided.effects, made, reading)
 
 
@@ -296,6 +307,25 @@ def _listed(scope: ReconcileScope) -> ListedBody | None:
         scope.patcher.version.api_version,
         credential=connection.source,
         seen_at=read_at,
+    )
+
+
+def _is_said_absent(scope: ReconcileScope) -> bool:
+    """Return whether a list that is younger than the object lacks its resource; False
+    if a GET is needed. Raises as `CollectionReads.says_absent`.
+    """
+    patcher, reads = scope.patcher, scope.operator.collection_reads
+    made = str(metadata(patcher.obj).get("creationTimestamp") or "")
+    if reads is None or scope.context.read is not None or not made:
+        return False
+    age = scope.operator.clock.now() - datetime.fromisoformat(made)
+    return reads.says_absent(
+        scope.connection.client,
+        patcher.arm_id,
+        patcher.version.api_version,
+        credential=scope.connection.source,
+        # The time stamp has whole seconds.
+        since=scope.operator.clock.monotonic() - age.total_seconds() + 1.0,
     )
 
 

@@ -28,6 +28,7 @@ from asoreconcile.azure.reconcile.model.drift_baseline import OBSERVED, loads
 from asoreconcile.azure.reconcile.model.existence import listed
 from asoreconcile.azure.reconcile.model.never_shown import what_differs
 from asoreconcile.azure.reconcile.model.protection import why_held, why_held_by
+from asoreconcile.azure.reconcile.model.record_key import RecordKey
 from asoreconcile.azure.reconcile.model.recreation import (
     RECREATES,
     OnImmutable,
@@ -38,6 +39,7 @@ from asoreconcile.azure.reconcile.model.recreation import (
 )
 from asoreconcile.azure.reconcile.scope.arm_errors import delete_failed
 from asoreconcile.azure.reconcile.scope.effects import apply
+from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.sync.desired import Desired, RenderedSpec
 from asoreconcile.azure.reconcile.sync.drift import is_moving
@@ -82,7 +84,7 @@ def after_refusal(
             text = f"{patcher.arm_id} is deleted and made again: Azure does not change "
             scope.log.warning("Recreating resource", armId=patcher.arm_id, reason=named)
             scope.event("Warning", RECREATES, text + named)
-            _record(scope, Stage.DELETING)
+            _record(patcher, scope.operator.record_key(), Stage.DELETING)
             return Requeue()
         texts.append(f"it is not deleted and made again: {why}")
     patcher.remark = "; ".join(filter(None, texts))
@@ -98,7 +100,7 @@ def recreate(scope: ReconcileScope) -> ReconcileOutcome:
     `raw_get`.
     """
     patcher, memory, clock = scope.patcher, scope.memory, scope.operator.clock
-    confirm_object(scope)  # another manager may have gone on
+    confirm_object(scope.operator, patcher)  # another manager may have gone on
     recorded = recreation_of(patcher.obj, scope.operator.record_key)
     token = running_operation(patcher, scope.operations, deleting=True)
     if recorded is not None and token is not None:
@@ -173,7 +175,7 @@ def _why_not(scope: ReconcileScope, rendered: RenderedSpec) -> str:
 
 def _deleted(scope: ReconcileScope) -> Requeue:
     """Record that the resource is gone, and with it all children."""
-    _record(scope, Stage.DELETED)
+    _record(scope.patcher, scope.operator.record_key(), Stage.DELETED)
     scope.wake_children()
     return Requeue()
 
@@ -184,10 +186,8 @@ def _give_up(scope: ReconcileScope) -> Requeue:
     return Requeue()
 
 
-def _record(scope: ReconcileScope, stage: Stage) -> None:
-    patcher = scope.patcher
+def _record(patcher: PatchHelper, key: RecordKey, stage: Stage) -> None:
     record = Recreation(stage, patcher.generation)
-    key = scope.operator.record_key()
     patcher.record({RECREATION: record.dumps(uid_of(patcher.obj), patcher.arm_id, key)})
 
 
@@ -199,7 +199,7 @@ def _fixed_fields(
 
     sent: the PUT, if this reconcile sent it; otherwise it is made again.
     """
-    patcher, context = rendered.made_by.patcher, rendered.made_by.context
+    patcher, context = rendered.maker.patcher, rendered.maker.context
     codes = (error.code, *error.codes)
     may_be = is_refused_change(codes)
     # Of a resource that was never seen nothing can have changed.
@@ -232,4 +232,4 @@ def _is_bad_request(error: ArmError) -> bool:
 def _differing_fields(sent: Desired, have: JsonObject) -> list[str]:
     """Return the paths at which a PUT would change the resource."""
     found, _ = sent.compare(have)
-    return what_differs(sent.made_by.patcher.version, sent.own, have, found)[0]
+    return what_differs(sent.maker.patcher.version, sent.own, have, found)[0]

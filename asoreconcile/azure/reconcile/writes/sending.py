@@ -20,8 +20,9 @@ from asoreconcile.azure.reconcile.model.decisions import Put
 from asoreconcile.azure.reconcile.model.drift_baseline import OBSERVED
 from asoreconcile.azure.reconcile.model.policy import policy_of
 from asoreconcile.azure.reconcile.model.reach import require_in_reach
-from asoreconcile.azure.reconcile.scope.patch_helper import StaleError
+from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper, StaleError
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
+from asoreconcile.azure.reconcile.scope.shared_dependencies import SharedDependencies
 from asoreconcile.azure.reconcile.state.parent_writes import ParentRead
 from asoreconcile.azure.reconcile.writes.holds import require_free
 
@@ -29,13 +30,13 @@ from asoreconcile.azure.reconcile.writes.holds import require_free
 _BEHIND_SECONDS = 1.0
 
 
-def confirm_object(scope: ReconcileScope) -> None:
+def confirm_object(operator: SharedDependencies, patcher: PatchHelper) -> None:
     """Make sure that the object is as this reconcile knows it; at most one request.
     Raises GoneError, StaleError.
     """
-    if not scope.patcher.is_live:
-        scope.patcher.confirm()
-        scope.operator.count_confirmation("object")
+    if not patcher.is_live:
+        patcher.confirm()
+        operator.count_confirmation("object")
 
 
 def confirm(scope: ReconcileScope, *, is_delete: bool) -> None:
@@ -48,7 +49,7 @@ def confirm(scope: ReconcileScope, *, is_delete: bool) -> None:
     `require_free`.
     """
     patcher, operator = scope.patcher, scope.operator
-    confirm_object(scope)
+    confirm_object(operator, patcher)
     inherited = operator.namespace_annotations.live(
         patcher.key.namespace, since=scope.began
     )
@@ -63,7 +64,7 @@ def confirm(scope: ReconcileScope, *, is_delete: bool) -> None:
     kind, namespace = version.group_kind, patcher.key.namespace
     is_granted = partial(operator.is_granted, kind, namespace, arm_id)
     require_in_reach(arm_id, version.arm_type, inherited, is_granted)
-    require_free(scope, inherited, is_delete=is_delete)
+    require_free(operator, patcher, inherited, event=scope.event, is_delete=is_delete)
 
 
 def send_put(
