@@ -2,6 +2,6 @@
 
 `engine.plan` decides the step of a reconcile, and each step is one call. Decisions that
 have alternatives are values that pure functions make: the plan, whether a sync PUTs
-(`sync.drift`), and what follows a PUT (`writes.put_answers`) or a poll
-(`writes.operation_polls`); a contract on imports keeps them pure.
+(`sync.drift`), and what follows a poll (`writes.operation_polls`); a contract on
+imports keeps them pure.
 """

@@ -1,8 +1,8 @@
 """The decisions of a reconcile as values: pure functions make them, others act.
 
 A decision is a value if it has alternatives: the first step of a reconcile (`plan`),
-whether a sync PUTs (`drift`), and the reaction to a failure or to the answer to a PUT,
-a DELETE or a poll. `apply` applies its effects; `carry_out` also does its next step.
+whether a sync PUTs (`drift`), and the reaction to a poll. `apply` applies its effects;
+`carry_out` also does its next step.
 """
 
 from collections.abc import Mapping
@@ -102,11 +102,6 @@ class Log:
 
 
 @attrs.frozen
-class WakeChildren:
-    """Queue a reconcile of every object below this one."""
-
-
-@attrs.frozen
 class CountSync:
     """Count a sync in the metrics. is_put: whether it sends a PUT."""
 
@@ -129,7 +124,6 @@ class UpdateMemory:
 
     accepted: AcceptedPut | Keep | None = Keep.KEEP
     poll: PollState | Keep = Keep.KEEP
-    precondition_failures: int | Keep = Keep.KEEP
     failed_operation_generation: int | Keep = Keep.KEEP
     repair_attempts: RepairAttempts | Keep = Keep.KEEP
 
@@ -141,7 +135,6 @@ Effect = (
     | SetObservedGeneration
     | EmitEvent
     | Log
-    | WakeChildren
     | CountSync
     | UpdateMemory
 )

@@ -19,7 +19,6 @@ from asoreconcile.azure.reconcile.model.decisions import (
     SetMetadata,
     SetObservedGeneration,
     UpdateMemory,
-    WakeChildren,
 )
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.state.memory import ObjectMemory
@@ -44,8 +43,6 @@ def apply(scope: ReconcileScope, effects: Iterable[Effect]) -> None:
             case Log(level, text, reason):
                 log = scope.log.warning if level == "warning" else scope.log.info
                 log(text, **({"reason": reason} if reason else {}))
-            case WakeChildren():
-                scope.wake_children()
             case CountSync(cause, is_put=is_put):
                 scope.operator.count_sync(cause, is_put)
             case UpdateMemory():

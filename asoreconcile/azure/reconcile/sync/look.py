@@ -41,13 +41,13 @@ _MOVING = CountSync("moving")
 class Look:
     """The result of a look at a resource.
 
-    decided: the decision to PUT or to do less. made: the body that a PUT sends; None if
-    Azure has accepted that PUT already. is_list_wrong: whether a list showed the
+    decided: the decision to PUT or to do less. made: the body that a PUT sends.
+    is_list_wrong: whether a list showed the
     unchanged resource differently.
     """
 
     decided: Decision
-    made: Desired | None = None
+    made: Desired
     is_list_wrong: bool = False
 
 

@@ -6,7 +6,6 @@ deleted object (R4.5). The polls of a deletion are in `operations`.
 """
 
 import re
-from collections.abc import Mapping
 from http import HTTPStatus
 
 from asoreconcile.azure.arm import ids
@@ -20,6 +19,7 @@ from asoreconcile.azure.middleware.extension_points import DELETE
 from asoreconcile.azure.middleware.requests import (
     DeleteRequest,
     DeleteResult,
+    InProgress,
     ResourceDeleted,
 )
 from asoreconcile.azure.reconcile.identity.duplicates import (
@@ -37,23 +37,14 @@ from asoreconcile.azure.reconcile.model.annotations import (
     RESOURCE_ID,
 )
 from asoreconcile.azure.reconcile.model.claim_record import ClaimRecord, Standing
-from asoreconcile.azure.reconcile.model.decisions import (
-    Decision,
-    Effect,
-    EmitEvent,
-    PatchMetadata,
-    ReconcileOutcome,
-    Refused,
-    RemoveFinalizer,
-    Requeue,
-    UpdateMemory,
-)
+from asoreconcile.azure.reconcile.model.decisions import ReconcileOutcome, Requeue
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
+from asoreconcile.azure.reconcile.scope.arm_errors import delete_failed
 from asoreconcile.azure.reconcile.scope.effects import apply
 from asoreconcile.azure.reconcile.scope.extension_operations import AnnotationLroStore
 from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
-from asoreconcile.azure.reconcile.writes.endings import NOT_DELETED, carry_out, release
+from asoreconcile.azure.reconcile.writes.endings import NOT_DELETED, release
 from asoreconcile.azure.reconcile.writes.operation_polls import (
     clear_token,
     recorded_token,
@@ -69,7 +60,7 @@ def delete(scope: ReconcileScope) -> ReconcileOutcome:
     an id for which Azure has accepted nothing.
 
     Raises ConditionError for an id of another type, or if an object of another
-    namespace declares the id; and as `carry_out`.
+    namespace declares the id, or if Azure refuses the DELETE.
     """
     patcher, version, operator = scope.patcher, scope.patcher.version, scope.operator
     arm_id = patcher.arm_id
@@ -127,7 +118,15 @@ def delete(scope: ReconcileScope) -> ReconcileOutcome:
             return _perhaps_gone(scope, answer, now=now)
         patcher.remark = _LET_GO
     scope.memory.perhaps_gone_since = None
-    return carry_out(scope, after_delete(answer, stored=patcher.annotations, now=now))
+    match answer:
+        case ArmError():
+            # A PUT's token may still be stored: it must not be polled as the DELETE's.
+            apply(scope, clear_token(patcher.annotations))
+            raise delete_failed(scope, answer)
+        case InProgress():
+            return begun(scope, answer)
+        case ResourceDeleted():
+            return release(scope)
 
 
 def _look_around(scope: ReconcileScope) -> tuple[Rival | None, list[Rival]]:
@@ -316,30 +315,15 @@ def is_of_type(arm_id: str, arm_type: str) -> bool:
     return found.lower() == arm_type.lower()
 
 
-def after_delete(
-    answer: DeleteResult | ArmError,
-    *,
-    stored: Mapping[str, str],
-    now: float,
-) -> Decision:
-    """Record the operation if it takes time (R5.5), or release the object if the
-    resource is gone.
-
-    Pure. stored: the object's annotations. now: `Clock.monotonic` seconds.
-    """
-    match answer:
-        case ArmError():
-            # A PUT's token may still be stored: it must not be polled as the DELETE's.
-            return Decision(clear_token(stored), Refused(answer, "Delete"))
-        case ResourceDeleted():
-            return Decision((), RemoveFinalizer())
-    effects: list[Effect] = []
+def begun(scope: ReconcileScope, answer: InProgress) -> Requeue:
+    """Record the operation of a DELETE that takes time (R5.5)."""
     if answer.token is not None:
-        due = PollState(answer.progress, now + answer.after_seconds)
+        due = scope.operator.clock.monotonic() + answer.after_seconds
+        scope.memory.poll = PollState(answer.progress, due)
         notes = token_annotations(answer.token, DELETE_POLLER)
-        effects += [UpdateMemory(poll=due), PatchMetadata(notes)]
-    effects.append(EmitEvent("Normal", "BeginDelete", "Starting delete of resource"))
-    return Decision((*effects,), Requeue(answer.after_seconds))
+        scope.patcher.record(scope.operations.marked(notes))
+    scope.event("Normal", "BeginDelete", "Starting delete of resource")
+    return Requeue(answer.after_seconds)
 
 
 def await_parent(scope: ReconcileScope) -> ReconcileOutcome:

@@ -71,12 +71,11 @@ from asoreconcile.azure.reconcile.writes.existing_resource import (
 from asoreconcile.azure.reconcile.writes.operations import poll
 from asoreconcile.azure.reconcile.writes.prechecks import run_prechecks
 from asoreconcile.azure.reconcile.writes.put_answers import (
-    PutAnswer,
-    after_accepted,
-    after_put,
-    operation_record,
+    accepted,
+    followed,
+    record_operation,
+    refused,
 )
-from asoreconcile.azure.reconcile.writes.recreation import after_refusal
 from asoreconcile.azure.reconcile.writes.rendering import bodies_of
 from asoreconcile.azure.reconcile.writes.sending import send_put
 from asoreconcile.base.errors import RetryError
@@ -103,14 +102,13 @@ def put(scope: ReconcileScope) -> ReconcileOutcome:
 
 def _put(scope: ReconcileScope, reading: ParentRead) -> ReconcileOutcome:
     patcher, memory, operator = scope.patcher, scope.memory, scope.operator
-    accepted, now = memory.accepted, operator.clock.monotonic()
-    if accepted is not None and accepted.running is not None:
+    before = memory.accepted
+    if before is not None and before.running is not None:
         # The operation of an accepted PUT that has no record any more. It runs whatever
         # the spec says, so it is ended first (L27), and polled at once: another process
         # may have seen its end and cleared the record.
-        running = attrs.evolve(accepted.running, delay_seconds=0.0)
-        record = operation_record(accepted, running, now=now, build=operator.build)
-        apply(scope, record)
+        running = attrs.evolve(before.running, delay_seconds=0.0)
+        record_operation(scope, before, running)
         patcher.set_ready(reconciling(patcher.generation))
         return poll(scope)
     require_valid(patcher.version, patcher.obj)
@@ -130,7 +128,7 @@ def _put(scope: ReconcileScope, reading: ParentRead) -> ReconcileOutcome:
     if closed and reads_first(patcher, SyncMode.REPORT, ready, last_put):
         mode = SyncMode.REPORT  # the PUT follows when a window opens (OW-7)
     # An object that has only observed has sent no PUT, whatever its Ready says.
-    is_sync = accepted is None and not scope.is_undecided
+    is_sync = before is None and not scope.is_undecided
     is_sync = is_sync and reads_first(patcher, mode, ready, last_put)
     rendered: RenderedSpec | None = None
     # Nothing more is read for an object that the previous process left in order: at a
@@ -146,7 +144,7 @@ def _put(scope: ReconcileScope, reading: ParentRead) -> ReconcileOutcome:
             return _resumed(scope, mode)
     # The checks run only before a write: here if a PUT is sent whatever is read, else
     # once a PUT was decided. An extension may make room for the resource in between.
-    is_checked = accepted is None and not is_sync
+    is_checked = before is None and not is_sync
     if is_checked and (postponed := run_prechecks(scope, owner)) is not None:
         return _postponed(patcher, postponed)
     identity = identify(scope, owner) if rendered is None else rendered.identity
@@ -183,13 +181,14 @@ def _reach(
     """Decide whether to PUT, and do what was decided."""
     patcher, memory, operator = scope.patcher, scope.memory, scope.operator
     rendered, last_put = intent.rendered, intent.last_put
-    accepted, made = memory.accepted, None
-    # A retry after a reconcile that failed after its PUT: continue after the PUT.
-    if accepted is not None and accepted.record.put == rendered.fingerprint:
-        accepted = attrs.evolve(accepted, generation=patcher.generation)
-        now = operator.clock.monotonic()
-        decided = after_accepted((), accepted, now=now, build=operator.build)
-    elif intent.is_sync:
+    before, arm_id = memory.accepted, rendered.identity.arm_id
+    if before is not None and before.record.put == rendered.fingerprint:
+        # A retry after a reconcile that failed after its PUT: continue after the PUT.
+        memory.absent_since = None
+        patcher.set_ready(reconciling(patcher.generation), reason_aware=True)
+        patcher.annotate(accept_claim(scope, arm_id))
+        return followed(scope, attrs.evolve(before, generation=patcher.generation))
+    if intent.is_sync:
         seen = _look(scope, intent)
         decided, made = seen.decided, seen.made
     else:
@@ -197,7 +196,7 @@ def _reach(
         declared, today = scope.context.declared, operator.clock.now()
         request = put_of(intent.mode, made, last_put, declared=declared, now=today)
         decided = Decision((SetDrifted(),), request)
-    if made is not None and isinstance(decided.then, Put):
+    if isinstance(decided.then, Put):
         if scope.is_undecided:
             have = meet_existing(made, decided.then, scope.namespace_annotations)
             if have is not None:
@@ -209,10 +208,10 @@ def _reach(
             return _postponed(patcher, pause)
     memory.absent_since = None
     patcher.set_ready(reconciling(patcher.generation), reason_aware=True)
-    if made is None or not isinstance(decided.then, Put):
-        if isinstance(decided.then, Read | Succeeded):
+    if not isinstance(decided.then, Put):
+        if isinstance(decided.then, Read):
             # The resource is in order: it was taken over without a PUT.
-            patcher.annotate(accept_claim(scope, rendered.identity.arm_id))
+            patcher.annotate(accept_claim(scope, arm_id))
         return carry_out(scope, decided)
     if intent.is_sync and scope.context.is_known_absent:
         # Otherwise Ready stays True until the resource is back.
@@ -336,34 +335,14 @@ def _sent(
     made: Desired,
     reading: ParentRead,
 ) -> ReconcileOutcome:
-    patcher, memory, operator = scope.patcher, scope.memory, scope.operator
+    patcher, memory = scope.patcher, scope.memory
     attempts = memory.repair_attempts
     apply(scope, effects)
     answer = send_put(scope, request, reading)
+    if not isinstance(answer, ArmError):
+        patcher.annotate(accept_claim(scope, request.arm_id))
     if isinstance(answer, ArmError | Failed):
         # The PUT has repaired nothing that could be undone.
         memory.repair_attempts = attempts
-    if not isinstance(answer, ArmError):
-        patcher.annotate(accept_claim(scope, request.arm_id))
-    decided = after_put(
-        PutAnswer(
-            put=request,
-            answer=answer,
-            generation=patcher.generation,
-            stored=patcher.annotations,
-            before=status(patcher.obj),
-            arm_type=patcher.version.arm_type,
-            rests_on=scope.context.rests_on,
-            was_absent=scope.context.is_known_absent,
-            precondition_failures=memory.precondition_failures,
-            now=operator.clock.monotonic(),
-            build=operator.build,
-        )
-    )
-    refusal = answer.error if isinstance(answer, Failed) else answer
-    if isinstance(refusal, ArmError):
-        outcome = after_refusal(scope, refusal, made.rendered, made)
-        if outcome is not None:
-            apply(scope, decided.effects)
-            return outcome
-    return carry_out(scope, decided, sent=made)
+        return refused(scope, answer, made)
+    return accepted(scope, request, answer, made)

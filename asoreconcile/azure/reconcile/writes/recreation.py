@@ -44,7 +44,7 @@ from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.sync.desired import Desired, RenderedSpec
 from asoreconcile.azure.reconcile.sync.drift import is_moving
 from asoreconcile.azure.reconcile.sync.recreatable import why_not_recreated
-from asoreconcile.azure.reconcile.writes.deletion import after_delete, running_operation
+from asoreconcile.azure.reconcile.writes.deletion import begun, running_operation
 from asoreconcile.azure.reconcile.writes.operation_polls import clear_token
 from asoreconcile.azure.reconcile.writes.rendering import bodies_of
 from asoreconcile.azure.reconcile.writes.sending import confirm_object, send_delete
@@ -135,9 +135,7 @@ def recreate(scope: ReconcileScope) -> ReconcileOutcome:
         return _deleted(scope)
     if isinstance(answer, ArmError):
         raise delete_failed(scope, answer)
-    decided = after_delete(answer, stored=patcher.annotations, now=clock.monotonic())
-    apply(scope, decided.effects)
-    return Requeue(answer.after_seconds)
+    return begun(scope, answer)
 
 
 def _why_not(scope: ReconcileScope, rendered: RenderedSpec) -> str:
