@@ -1,7 +1,6 @@
 """The generic ARM reconciler: one flow for every kind (see `README.md`).
 
-`engine.plan` decides the step of a reconcile, and each step is one call. Decisions that
-have alternatives are values that pure functions make: the plan, whether a sync PUTs
-(`sync.drift`), and what follows a poll (`writes.operation_polls`); a contract on
-imports keeps them pure.
+`engine.plan` decides the step of a reconcile, and each step is one call. The plan, and
+the decision whether a sync PUTs (`sync.drift`), are values that pure functions make; a
+contract on imports keeps them pure.
 """

@@ -35,7 +35,6 @@ from asoreconcile.azure.reconcile.model.pace import why_paused, wrong_values
 from asoreconcile.azure.reconcile.model.recreation import OnImmutable
 from asoreconcile.azure.reconcile.model.switches import Switch
 from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE
-from asoreconcile.azure.reconcile.scope.effects import apply
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.scope.shared_dependencies import (
     KindRuntime,
@@ -44,9 +43,9 @@ from asoreconcile.azure.reconcile.scope.shared_dependencies import (
 from asoreconcile.azure.reconcile.writes.deletion import await_parent, delete
 from asoreconcile.azure.reconcile.writes.endings import release, settle
 from asoreconcile.azure.reconcile.writes.holds import paused
-from asoreconcile.azure.reconcile.writes.operation_polls import clear_token
 from asoreconcile.azure.reconcile.writes.operations import poll
 from asoreconcile.azure.reconcile.writes.put import put
+from asoreconcile.azure.reconcile.writes.recorded_operation import clear_token
 from asoreconcile.azure.reconcile.writes.recreation import recreate
 from asoreconcile.base.objects import is_deleting
 from asoreconcile.cache.informer import Informer
@@ -104,7 +103,7 @@ def first_step(scope: ReconcileScope) -> Step:
     elif step is Step.PUT and (own.get(POLLER_TOKEN) or own.get(POLLER_ID)):
         # A token that is not of a PUT or is incomplete is cleared (D16, R2.1).
         scope.log.warning("Dropping an operation token that is not ours")
-        apply(scope, clear_token(own))
+        clear_token(patcher, scope.memory)
     return step
 
 

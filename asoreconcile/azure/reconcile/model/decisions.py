@@ -1,8 +1,7 @@
 """The decisions of a reconcile as values: pure functions make them, others act.
 
-A decision is a value if it has alternatives: the first step of a reconcile (`plan`),
-whether a sync PUTs (`drift`), and the reaction to a poll. `apply` applies its effects;
-`carry_out` also does its next step.
+A decision is a value if it has alternatives that are compared or tested as such:
+whether a sync PUTs (`drift`). `scope.effects` applies its effects.
 """
 
 from collections.abc import Mapping
@@ -12,10 +11,7 @@ from typing import Literal
 import attrs
 
 from asoreconcile.azure.arm.condition_error import ConditionError
-from asoreconcile.azure.arm.errors import ArmError
-from asoreconcile.azure.arm.outcomes import PollState, ReadResource, Restart
 from asoreconcile.azure.reconcile.model.drift_baseline import (
-    AcceptedPut,
     DriftBaseline,
     RepairAttempts,
 )
@@ -60,27 +56,12 @@ class SetMetadata:
 
 
 @attrs.frozen
-class PatchMetadata:
-    """Set metadata like SetMetadata, but store it before the next step."""
-
-    annotations: AnnotationPatch
-    labels: Mapping[str, str] = attrs.field(factory=dict)
-
-
-@attrs.frozen
 class SetDrifted:
     """The Drifted condition of the status that is written at the end; without a message
     the condition is absent.
     """
 
     message: str = ""
-
-
-@attrs.frozen
-class SetObservedGeneration:
-    """The observedGeneration of the conditions that follow."""
-
-    generation: int
 
 
 @attrs.frozen
@@ -117,30 +98,15 @@ class Keep(Enum):
 
 @attrs.frozen
 class UpdateMemory:
-    """Changes of the object's memory (`memory.ObjectMemory`).
+    """A change of the object's memory (`memory.ObjectMemory`)."""
 
-    failed_operation_generation: the generation whose operation failed; counted.
-    """
-
-    accepted: AcceptedPut | Keep | None = Keep.KEEP
-    poll: PollState | Keep = Keep.KEEP
-    failed_operation_generation: int | Keep = Keep.KEEP
-    repair_attempts: RepairAttempts | Keep = Keep.KEEP
+    repair_attempts: RepairAttempts
 
 
-Effect = (
-    SetMetadata
-    | PatchMetadata
-    | SetDrifted
-    | SetObservedGeneration
-    | EmitEvent
-    | Log
-    | CountSync
-    | UpdateMemory
-)
+Effect = SetMetadata | SetDrifted | EmitEvent | Log | CountSync | UpdateMemory
 
 
-# The next step: a request, or a step that makes one.
+# The next step.
 
 
 @attrs.frozen
@@ -155,35 +121,42 @@ class Put:
     withdrawn: str = ""
 
 
+@attrs.frozen
+class Read:
+    """Take the resource that was read into the status, check it, and export its values.
+
+    listed_at: when the list was begun that has shown the stored status, in
+    `Clock.monotonic` seconds; None without a list.
+    """
+
+    body: JsonObject | None = attrs.field(default=None, repr=False)
+    listed_at: float | None = None
+
+
+@attrs.frozen
+class Fail:
+    """Ready shows the error; the error's class decides when to retry."""
+
+    error: ConditionError
+
+
+@attrs.frozen
+class Decision:
+    """The decision of a sync: effects in their order, and the next step."""
+
+    effects: tuple[Effect, ...]
+    then: Put | Read | Fail
+
+
+# The end of a reconcile.
+
+
 class ReadAfter(Enum):
     """The step that comes before the read of a resource."""
 
     NOTHING = auto()  # the policy is skip
     PUT = auto()
     OPERATION = auto()  # of a PUT; its token is removed after the resource was read
-
-
-@attrs.frozen
-class Read:
-    """Read the resource into the status, check it, and export its values.
-
-    body: if it has just been read. listed_at: when the list was begun that has shown
-    the stored status, in `Clock.monotonic` seconds; None without a list.
-    """
-
-    after: ReadAfter
-    body: JsonObject | None = attrs.field(default=None, repr=False)
-    listed_at: float | None = None
-
-
-@attrs.frozen
-class RemoveFinalizer:
-    """Remove our finalizer, if the object has it: Kubernetes may then delete the
-    object.
-    """
-
-
-# Endings.
 
 
 @attrs.frozen
@@ -213,39 +186,4 @@ class Stop:
     """Nothing is left to do: the object is not ours, or gone."""
 
 
-@attrs.frozen
-class Fail:
-    """Ready shows the error; the error's class decides when to retry."""
-
-    error: ConditionError
-
-
-@attrs.frozen
-class Refused:
-    """Fail because of a refusal by Azure that is not classified yet (R4.4)."""
-
-    error: ArmError
-    action: Literal["CreateOrUpdate", "Delete", "Monitor"]
-
-
-@attrs.frozen
-class OperationLost:
-    """Fail because of an operation that left no trace (L16)."""
-
-    operation: Restart
-
-
 ReconcileOutcome = Succeeded | Requeue | Stop
-Ending = ReconcileOutcome | Fail | Refused | OperationLost
-
-
-# ReadResource: read the resource instead of its operation's monitor (L16).
-Next = Put | ReadResource | Read | RemoveFinalizer | Ending
-
-
-@attrs.frozen
-class Decision:
-    """Effects in their order, and the next step."""
-
-    effects: tuple[Effect, ...]
-    then: Next

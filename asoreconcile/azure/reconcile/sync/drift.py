@@ -22,7 +22,6 @@ from asoreconcile.azure.reconcile.model.decisions import (
     Log,
     Put,
     Read,
-    ReadAfter,
     SetDrifted,
     SetMetadata,
     UpdateMemory,
@@ -120,7 +119,7 @@ def _at_sync(facts: SyncFacts, put: Put) -> Decision:
         if facts.mode is SyncMode.REPORT and was_put:
             return _gone()
         return Decision((CountSync("gone", is_put=True),), put)
-    read = Read(ReadAfter.PUT, have)
+    read = Read(have)
     if is_moving(have):
         # In transition: nothing can be compared; the next sync tries again.
         return Decision((CountSync("moving"),), read if facts.is_ready else put)
@@ -222,7 +221,7 @@ def _repair(
         doubled = _FIRST_PAUSE_SECONDS * 2.0 ** min(repairs - _MOST_REPAIRS, 10)
         pause = min(doubled, _LONGEST_PAUSE_SECONDS)
         if facts.now - facts.repair_attempts.at < pause:
-            read = Read(ReadAfter.PUT, facts.have)
+            read = Read(facts.have)
             return Decision((*lasting, CountSync("drift")), read)
     attempts = facts.repair_attempts.started(found, at=facts.now)
     counted = UpdateMemory(repair_attempts=attempts)

@@ -14,7 +14,6 @@ from asoreconcile.azure.reconcile.model.decisions import (
     CountSync,
     Decision,
     Read,
-    ReadAfter,
     SetDrifted,
     SetMetadata,
 )
@@ -73,7 +72,7 @@ def look(
     copied = attrs.evolve(rendered, body=copy_json(rendered.body))
     seen = _look(copied, known, now)
     if _is_unchanged(seen, patcher, listed.body):
-        read = Read(ReadAfter.PUT, listed.body, listed_at=listed.at)
+        read = Read(listed.body, listed_at=listed.at)
         return attrs.evolve(seen, decided=attrs.evolve(seen.decided, then=read))
     context.read, context.rests_on, context.needs_absence = None, None, False
     seen = _look(rendered, known, now)

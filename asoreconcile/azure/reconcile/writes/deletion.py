@@ -13,7 +13,7 @@ from asoreconcile.azure.arm.absence import Absence
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
 from asoreconcile.azure.arm.outcomes import Pending, PollState
-from asoreconcile.azure.arm.tokens import Token, TokenError
+from asoreconcile.azure.arm.tokens import Token
 from asoreconcile.azure.middleware.context import ReconcileContext
 from asoreconcile.azure.middleware.extension_points import DELETE
 from asoreconcile.azure.middleware.requests import (
@@ -30,9 +30,6 @@ from asoreconcile.azure.reconcile.identity.duplicates import (
 from asoreconcile.azure.reconcile.identity.identity import is_own
 from asoreconcile.azure.reconcile.model.annotations import (
     DELETE_POLLER,
-    POLLER_ID,
-    POLLER_TOKEN,
-    PUT_POLLER,
     RECONCILE_POLICY,
     RESOURCE_ID,
 )
@@ -40,14 +37,12 @@ from asoreconcile.azure.reconcile.model.claim_record import ClaimRecord, Standin
 from asoreconcile.azure.reconcile.model.decisions import ReconcileOutcome, Requeue
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.scope.arm_errors import delete_failed
-from asoreconcile.azure.reconcile.scope.effects import apply
-from asoreconcile.azure.reconcile.scope.extension_operations import AnnotationLroStore
 from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.writes.endings import NOT_DELETED, release
-from asoreconcile.azure.reconcile.writes.operation_polls import (
+from asoreconcile.azure.reconcile.writes.recorded_operation import (
     clear_token,
-    recorded_token,
+    running_operation,
     token_annotations,
 )
 from asoreconcile.azure.reconcile.writes.sending import confirm_object, send_delete
@@ -121,7 +116,7 @@ def delete(scope: ReconcileScope) -> ReconcileOutcome:
     match answer:
         case ArmError():
             # A PUT's token may still be stored: it must not be polled as the DELETE's.
-            apply(scope, clear_token(patcher.annotations))
+            clear_token(patcher, scope.memory)
             raise delete_failed(scope, answer)
         case InProgress():
             return begun(scope, answer)
@@ -150,26 +145,6 @@ def _is_gone(answer: DeleteResult | ArmError) -> bool:
     return isinstance(answer, ResourceDeleted)
 
 
-def running_operation(
-    patcher: PatchHelper, operations: AnnotationLroStore, *, deleting: bool
-) -> Token | None:
-    """Return the recorded operation of a PUT or, if `deleting`, of a DELETE; None if
-    no operation is recorded or the record cannot be read. operations: has the mark.
-    """
-    stored = patcher.annotations
-    if stored.get(POLLER_ID) != (DELETE_POLLER if deleting else PUT_POLLER):
-        return None
-    try:
-        return recorded_token(
-            stored,
-            arm_id=patcher.arm_id,
-            deleting=deleting,
-            is_marked=operations.has_mark(POLLER_TOKEN),
-        )
-    except TokenError:
-        return None
-
-
 def _repeated_after(scope: ReconcileScope, put: Token, *, now: float) -> Requeue:
     """Repeat the DELETE until the PUT's operation is over: Azure says that the resource
     is gone, and the operation may still make it. Rule: R5.10.
@@ -180,7 +155,7 @@ def _repeated_after(scope: ReconcileScope, put: Token, *, now: float) -> Requeue
         memory.poll = PollState(outcome.progress, now + outcome.delay_seconds)
         return Requeue(outcome.delay_seconds)
     memory.accepted = None
-    apply(scope, clear_token(scope.patcher.annotations))
+    clear_token(scope.patcher, memory)
     return Requeue()
 
 

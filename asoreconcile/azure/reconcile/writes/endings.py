@@ -27,14 +27,8 @@ from asoreconcile.azure.reconcile.model.annotations import (
 )
 from asoreconcile.azure.reconcile.model.conditions import EXPORT_FAILED
 from asoreconcile.azure.reconcile.model.decisions import (
-    Decision,
-    Fail,
-    OperationLost,
-    Read,
     ReadAfter,
     ReconcileOutcome,
-    Refused,
-    RemoveFinalizer,
     Requeue,
     Stop,
     Succeeded,
@@ -49,10 +43,6 @@ from asoreconcile.azure.reconcile.model.owner import Owner
 from asoreconcile.azure.reconcile.model.switches import is_on
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
 from asoreconcile.azure.reconcile.scope.arm_errors import (
-    delete_failed,
-    monitor_refused,
-    operation_lost,
-    put_failed,
     read_failed,
     unreachable,
 )
@@ -70,7 +60,10 @@ from asoreconcile.azure.reconcile.writes.external_deletion import (
     is_another,
     what_to_do,
 )
-from asoreconcile.azure.reconcile.writes.operation_polls import clear_token, forget_put
+from asoreconcile.azure.reconcile.writes.recorded_operation import (
+    clear_token,
+    forget_put,
+)
 from asoreconcile.azure.reconcile.writes.rendering import rendered_again
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.objects import JsonObject, finalizers, generation, status
@@ -78,52 +71,6 @@ from asoreconcile.kube.patch import apply_merge_patch
 
 NOT_DELETED = "NotDeletedInAzure"
 _UNAUTHENTICATED = 401
-
-
-def carry_out(
-    scope: ReconcileScope,
-    decided: Decision,
-    *,
-    sent: Desired | None = None,
-    is_outdated: bool = False,
-) -> ReconcileOutcome:
-    """Apply a decision's effects, and do what follows them.
-
-    sent: the PUT, if this reconcile sent it. is_outdated: a failure is about older
-    inputs than there are now.
-
-    Raises ConditionError for endings that are failures; also as `settle`.
-    """
-    apply(scope, decided.effects)
-    match decided.then:
-        case Read(after, body, listed_at):
-            return settle(scope, after, body=body, sent=sent, listed_at=listed_at)
-        case RemoveFinalizer():
-            return release(scope)
-        case Succeeded() | Requeue() | Stop() as outcome:
-            return outcome
-        case Fail() | Refused() | OperationLost() as failure:
-            failed = _error_of(scope, failure)
-            failed.is_outdated = is_outdated
-            raise failed
-        case other:
-            raise TypeError(f"{type(other).__name__} is no ending")
-
-
-def _error_of(
-    scope: ReconcileScope, failure: Fail | Refused | OperationLost
-) -> ConditionError:
-    match failure:
-        case Fail(error):
-            return error
-        case Refused(refusal, "CreateOrUpdate"):
-            return put_failed(scope, refusal)
-        case Refused(refusal, "Delete"):
-            return delete_failed(scope, refusal)
-        case Refused(refusal):
-            return monitor_refused(scope, refusal)
-        case OperationLost(operation):
-            return operation_lost(scope, operation)
 
 
 def settle(
@@ -168,7 +115,7 @@ def settle(
         _export(scope)
     except AsoreconcileError as error:
         if after is ReadAfter.OPERATION and is_about_the_resource(error):
-            apply(scope, clear_token(patcher.annotations))
+            clear_token(patcher, scope.memory)
         raise
     resync = seconds_until_next_sync(scope, mode, was_synced=True)
     if after is ReadAfter.NOTHING:
@@ -178,7 +125,7 @@ def settle(
     put = patcher.annotations.get(LATEST_RECONCILED_GENERATION)
     is_latest = put == str(generation(patcher.obj)) and not is_outdated
     if after is ReadAfter.OPERATION:
-        apply(scope, clear_token(patcher.annotations))
+        clear_token(patcher, scope.memory)
     return Succeeded(resync) if is_latest else Requeue()
 
 
@@ -223,7 +170,7 @@ def _read(
     if observed is None:
         # The accepted PUT has left no resource: the next reconcile must PUT.
         if after is not ReadAfter.NOTHING:
-            apply(scope, forget_put(patcher.annotations))
+            forget_put(patcher, memory)
         raise absent(patcher.arm_id, after)
     if listed_at is None:
         patcher.replace_status(observed)

@@ -1,84 +1,141 @@
-"""Polls the recorded operation of an object; `operation_polls` decides."""
+"""Polls the recorded operation of an object, a PUT's or a DELETE's.
 
+A poll that fails says nothing about the operation: its token stays (D3).
+"""
+
+from urllib.parse import parse_qs, urlsplit
+
+import attrs
+
+from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
 from asoreconcile.azure.arm.outcomes import (
     ArmOutcome,
     Failed,
+    OperationDone,
     Pending,
+    PollState,
     ReadResource,
     Restart,
 )
-from asoreconcile.azure.reconcile.model.annotations import POLLER_TOKEN
-from asoreconcile.azure.reconcile.model.decisions import Decision, ReconcileOutcome
-from asoreconcile.azure.reconcile.scope.arm_errors import monitor_refused
-from asoreconcile.azure.reconcile.scope.effects import apply
+from asoreconcile.azure.arm.tokens import Token, TokenError, TokenShape
+from asoreconcile.azure.reconcile.model.annotations import (
+    DELETE_POLLER,
+    LATEST_RECONCILED_GENERATION,
+    POLLER_MARK,
+    POLLER_TOKEN,
+    PUT_POLLER,
+)
+from asoreconcile.azure.reconcile.model.decisions import (
+    ReadAfter,
+    ReconcileOutcome,
+    Requeue,
+)
+from asoreconcile.azure.reconcile.scope.arm_errors import (
+    delete_failed,
+    monitor_refused,
+    operation_lost,
+    put_failed,
+)
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.sync.put_record import has_other_inputs
-from asoreconcile.azure.reconcile.writes.endings import carry_out
-from asoreconcile.azure.reconcile.writes.operation_polls import (
-    PolledOperation,
-    after_judging,
-    after_poll,
-    before_poll,
+from asoreconcile.azure.reconcile.writes.endings import release, settle
+from asoreconcile.azure.reconcile.writes.recorded_operation import (
+    clear_token,
+    forget_put,
+    is_news,
+    is_polled_alike,
+    newest_token,
+    recorded_token,
+    token_annotations,
+    withheld,
 )
 from asoreconcile.azure.reconcile.writes.recreation import after_refusal
 from asoreconcile.azure.reconcile.writes.rendering import rendered_again
 from asoreconcile.base.errors import RetryError
-from asoreconcile.base.objects import is_deleting
+from asoreconcile.base.objects import JsonObject, is_deleting
+
+_UNAUTHENTICATED = 401
 
 
 def poll(scope: ReconcileScope) -> ReconcileOutcome:
     """Poll once, unless it is too early, and act on the answer.
 
-    Raises as `carry_out`.
+    Raises ConditionError for an operation that failed or left no trace; as `settle`.
     """
     patcher, memory = scope.patcher, scope.memory
-    facts = PolledOperation(
-        arm_id=patcher.arm_id,
-        api_version=patcher.version.api_version,
-        stored=patcher.annotations,
-        is_marked=scope.operations.has_mark(POLLER_TOKEN),
-        deleting=is_deleting(patcher.obj),
-        generation=patcher.generation,
-        poll=memory.poll,
-        accepted=memory.accepted,
-        now=scope.operator.clock.monotonic(),
-    )
-    operation = before_poll(facts)
-    if isinstance(operation, Decision):
-        return carry_out(scope, operation)
-    outcome = scope.connection.client.poll(operation, facts.poll.progress)
+    deleting = is_deleting(patcher.obj)
+    is_marked = scope.operations.has_mark(POLLER_TOKEN)
+    try:
+        recorded = recorded_token(
+            patcher.annotations,
+            arm_id=patcher.arm_id,
+            deleting=deleting,
+            is_marked=is_marked,
+        )
+    except TokenError as error:
+        return _unreadable(scope, error)
+    # A watch event can trigger the reconcile sooner (D4, L17). The time is in memory
+    # only: after a restart the first poll is at once, and Azure's answer gives a new
+    # delay.
+    early = memory.poll.due - scope.operator.clock.monotonic()
+    if early > 0:
+        return Requeue(early)
+    token, before = newest_token(recorded, memory.poll.newest), memory.poll.progress
+    outcome = scope.connection.client.poll(token, before)
     # The end of an operation is a write by Azure: a list that was started before may
     # not show it (Q8).
     if not isinstance(outcome, Pending):
         scope.operator.note_write(patcher.arm_id)
-    decided = after_poll(facts, outcome)
-    if isinstance(decided.then, ReadResource):
-        apply(scope, decided.effects)
-        undecided = decided.then
-        outcome = _inferred(scope, facts, undecided)
-        if undecided.error is not None and not isinstance(outcome, Restart):
-            text = str(monitor_refused(scope, undecided.error))
-            scope.event("Warning", "OperationUnreadable", text)
-        decided = after_judging(facts, undecided, outcome)
-    is_outdated = False
-    if isinstance(outcome, Failed | Restart) and not facts.deleting:
-        # A failed PUT may have been made of inputs that have changed since.
-        rendered = rendered_again(scope)
-        is_outdated = has_other_inputs(patcher, rendered)
-        if isinstance(outcome, Failed) and rendered is not None and not is_outdated:
-            followed = after_refusal(scope, outcome.error, rendered)
-            if followed is not None:
-                apply(scope, decided.effects)
-                return followed
-    return carry_out(scope, decided, is_outdated=is_outdated)
+    if not (is_marked or recorded.shape is TokenShape.BODY):
+        outcome = withheld(outcome, deleting=deleting)
+    if deleting and not before.polls:
+        # One event a deletion, not one for each poll.
+        scope.event("Normal", "MonitorDelete", "Continue monitoring deletion")
+    if isinstance(outcome, ReadResource):
+        outcome = _inferred(scope, outcome)
+    match outcome:
+        case Pending():
+            return _running(scope, recorded, outcome, is_marked=is_marked)
+        case Failed() | Restart():
+            return _ended_badly(scope, outcome, deleting=deleting)
+        case OperationDone() if deleting:
+            return release(scope)
+        case ReadResource() if deleting:
+            clear_token(patcher, memory)
+            return Requeue(outcome.delay_seconds)
+        case OperationDone() | ReadResource():
+            if memory.accepted is not None:
+                memory.accepted = attrs.evolve(memory.accepted, running=None)
+            body = _resource_read(token, outcome, patcher.version.api_version)
+            return settle(scope, ReadAfter.OPERATION, body=body)
 
 
-def _inferred(
-    scope: ReconcileScope, facts: PolledOperation, undecided: ReadResource
-) -> ArmOutcome:
-    """Infer the state of an operation from its resource, without its monitor (L16)."""
-    refusal = undecided.error
+def _unreadable(scope: ReconcileScope, error: TokenError) -> Requeue:
+    """Drop a record that cannot be read, so that its request is sent again. Raises
+    ConditionError for that of a PUT.
+    """
+    patcher, memory = scope.patcher, scope.memory
+    if is_deleting(patcher.obj):
+        # Start the deletion again: Azure accepts repeated DELETEs.
+        scope.log.warning("Dropping unreadable operation token", reason=str(error))
+        clear_token(patcher, memory)
+        return Requeue()
+    forget_put(patcher, memory)
+    clear_token(patcher, memory)
+    raise ConditionError(
+        f"the recorded Azure operation cannot be read ({error}); it is dropped and "
+        "the resource is put again",
+        reason="Failed",
+    )
+
+
+def _inferred(scope: ReconcileScope, undecided: ReadResource) -> ArmOutcome:
+    """Infer the state of an operation from its resource, without its monitor (L16).
+
+    A refusal by the monitor is always shown, never only logged.
+    """
+    patcher, refusal = scope.patcher, undecided.error
     refused = {"error": str(refusal)} if refusal else {}
     scope.log.info(
         "Reading the resource instead of its monitor",
@@ -86,14 +143,99 @@ def _inferred(
         **refused,
     )
     try:
-        return scope.connection.client.judge(
-            facts.arm_id,
-            facts.api_version,
+        outcome = scope.connection.client.judge(
+            patcher.arm_id,
+            patcher.version.api_version,
             deleting=undecided.deleting,
-            progress=facts.poll.progress,
+            progress=scope.memory.poll.progress,
         )
     except (ArmError, ArmTransportError, RetryError) as unread:
         if refusal is None:
             raise
         # The monitor's message is more useful.
         raise monitor_refused(scope, refusal, unread) from refusal
+    if refusal is None:
+        return outcome
+    if isinstance(outcome, Restart):
+        return attrs.evolve(outcome, error=refusal)
+    text = str(monitor_refused(scope, refusal))
+    scope.event("Warning", "OperationUnreadable", text)
+    return outcome
+
+
+def _running(
+    scope: ReconcileScope, recorded: Token, running: Pending, *, is_marked: bool
+) -> Requeue:
+    """Remember the answer to a poll, and record what another process needs."""
+    patcher, memory = scope.patcher, scope.memory
+    deleting = is_deleting(patcher.obj)
+    if running.read_error is not None:
+        text = "Cannot read the operation"
+        scope.log.warning(text, reason=str(running.read_error))
+    if memory.accepted is not None and not deleting:
+        memory.accepted = attrs.evolve(memory.accepted, running=running)
+    is_new = is_news(recorded, running.token)
+    is_renewed = not is_new and not is_polled_alike(recorded, running.token)
+    due = scope.operator.clock.monotonic() + running.delay_seconds
+    newest = running.token if is_renewed else None
+    memory.poll = PollState(running.progress, due, newest)
+    if is_new:
+        poller = DELETE_POLLER if deleting else PUT_POLLER
+        notes = token_annotations(running.token, poller)
+        if not is_marked:
+            notes[POLLER_MARK] = None
+        patcher.record(scope.operations.marked(notes))
+    return Requeue(running.delay_seconds)
+
+
+def _ended_badly(
+    scope: ReconcileScope, outcome: Failed | Restart, *, deleting: bool
+) -> ReconcileOutcome:
+    """Raise the ConditionError of an operation that failed or left no trace; return the
+    outcome if the resource of a refused PUT is deleted and made again.
+    """
+    patcher, memory, generation = scope.patcher, scope.memory, scope.patcher.generation
+    is_outdated, followed = False, None
+    if not deleting:
+        # A failed PUT may have been made of inputs that have changed since.
+        rendered = rendered_again(scope)
+        is_outdated = has_other_inputs(patcher, rendered)
+        if isinstance(outcome, Failed) and rendered is not None and not is_outdated:
+            followed = after_refusal(scope, outcome.error, rendered)
+    refusal = outcome.error if isinstance(outcome, Restart) else None
+    if refusal is not None and refusal.status == _UNAUTHENTICATED:
+        # A failed sign-in says nothing about the resource, so it is no reason for a
+        # PUT.
+        failure = monitor_refused(scope, refusal)
+    else:
+        clear_token(patcher, memory)
+        if not deleting:
+            forget_put(patcher, memory)
+            # The failure is about the generation that the PUT was started with.
+            text = patcher.annotations.get(LATEST_RECONCILED_GENERATION) or ""
+            generation = int(text) if text.isdecimal() else generation
+            patcher.generation = generation
+        memory.record_failed_operation(generation)
+        if followed is not None:
+            return followed
+        if isinstance(outcome, Restart):
+            failure = operation_lost(scope, outcome)  # it is sent again (L16, R5.6)
+        else:
+            failed = delete_failed if deleting else put_failed
+            failure = failed(scope, outcome.error)
+    failure.is_outdated = is_outdated
+    raise failure
+
+
+def _resource_read(
+    token: Token, outcome: OperationDone | ReadResource, api_version: str
+) -> JsonObject | None:
+    """Return the resource if it was its own monitor, so that it need not be read again.
+    None for another monitor, and for a poll at another api-version.
+    """
+    if not isinstance(outcome, OperationDone) or token.shape is not TokenShape.BODY:
+        return None
+    query = parse_qs(urlsplit(token.url).query)
+    asked_at_ours = query.get("api-version") == [api_version]
+    body = outcome.body if asked_at_ours else None
+    return body if isinstance(body, dict) else None

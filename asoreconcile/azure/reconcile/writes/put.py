@@ -24,6 +24,7 @@ from asoreconcile.azure.reconcile.model.conditions import reconciling, recreatin
 from asoreconcile.azure.reconcile.model.decisions import (
     Decision,
     Effect,
+    Fail,
     Put,
     Read,
     ReadAfter,
@@ -63,7 +64,7 @@ from asoreconcile.azure.reconcile.sync.put_record import (
     seconds_since_put,
 )
 from asoreconcile.azure.reconcile.writes.confirmed_absence import confirm_absence
-from asoreconcile.azure.reconcile.writes.endings import carry_out, settle
+from asoreconcile.azure.reconcile.writes.endings import settle
 from asoreconcile.azure.reconcile.writes.existing_resource import (
     meet_existing,
     merged_put,
@@ -86,7 +87,7 @@ def put(scope: ReconcileScope) -> ReconcileOutcome:
     """PUT the resource, unless Azure has accepted the same PUT (D15) or has the same
     values (D11). At most one PUT or poll.
 
-    Raises ConditionError if the PUT has to wait, and as `carry_out`; GoneError,
+    Raises ConditionError if the PUT has to wait, and as `settle`; GoneError,
     StaleError, ConflictError; RetryError when a write of a parent or a child comes in
     between.
     """
@@ -212,7 +213,11 @@ def _reach(
         if isinstance(decided.then, Read):
             # The resource is in order: it was taken over without a PUT.
             patcher.annotate(accept_claim(scope, arm_id))
-        return carry_out(scope, decided)
+        apply(scope, decided.effects)
+        if isinstance(decided.then, Fail):
+            raise decided.then.error
+        read = decided.then
+        return settle(scope, ReadAfter.PUT, body=read.body, listed_at=read.listed_at)
     if intent.is_sync and scope.context.is_known_absent:
         # Otherwise Ready stays True until the resource is back.
         patcher.set_ready(recreating(patcher.generation))

@@ -26,7 +26,6 @@ from asoreconcile.azure.reconcile.model.decisions import (
 )
 from asoreconcile.azure.reconcile.model.drift_baseline import OBSERVED, AcceptedPut
 from asoreconcile.azure.reconcile.scope.arm_errors import put_failed
-from asoreconcile.azure.reconcile.scope.effects import apply
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.sync.desired import Desired
 from asoreconcile.azure.reconcile.writes.endings import settle
@@ -35,7 +34,7 @@ from asoreconcile.azure.reconcile.writes.external_deletion import (
     is_recreated,
     what_to_do,
 )
-from asoreconcile.azure.reconcile.writes.operation_polls import (
+from asoreconcile.azure.reconcile.writes.recorded_operation import (
     clear_token,
     token_annotations,
 )
@@ -65,7 +64,7 @@ def refused(
             scope.log.info(text, reason=f"{times} in a row")
             return Requeue()
     outcome = after_refusal(scope, error, made.rendered, made)
-    apply(scope, clear_token(patcher.annotations))
+    clear_token(patcher, memory)
     patcher.annotate({LATEST_RECONCILED_GENERATION: str(patcher.generation)})
     if outcome is None:
         raise put_failed(scope, error)

@@ -38,14 +38,16 @@ from asoreconcile.azure.reconcile.model.recreation import (
     recreation_of,
 )
 from asoreconcile.azure.reconcile.scope.arm_errors import delete_failed
-from asoreconcile.azure.reconcile.scope.effects import apply
 from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.sync.desired import Desired, RenderedSpec
 from asoreconcile.azure.reconcile.sync.drift import is_moving
 from asoreconcile.azure.reconcile.sync.recreatable import why_not_recreated
-from asoreconcile.azure.reconcile.writes.deletion import begun, running_operation
-from asoreconcile.azure.reconcile.writes.operation_polls import clear_token
+from asoreconcile.azure.reconcile.writes.deletion import begun
+from asoreconcile.azure.reconcile.writes.recorded_operation import (
+    clear_token,
+    running_operation,
+)
 from asoreconcile.azure.reconcile.writes.rendering import bodies_of
 from asoreconcile.azure.reconcile.writes.sending import confirm_object, send_delete
 from asoreconcile.base.errors import RetryError
@@ -113,7 +115,7 @@ def recreate(scope: ReconcileScope) -> ReconcileOutcome:
             memory.poll = PollState(outcome.progress, due)
             return Requeue(outcome.delay_seconds)
         scope.operator.note_write(patcher.arm_id)
-        apply(scope, clear_token(patcher.annotations))
+        clear_token(patcher, memory)
         if isinstance(outcome, Failed):
             raise delete_failed(scope, outcome.error)
     if recorded is None or recorded.generation != patcher.generation:
@@ -179,7 +181,7 @@ def _deleted(scope: ReconcileScope) -> Requeue:
 
 
 def _give_up(scope: ReconcileScope) -> Requeue:
-    apply(scope, clear_token(scope.patcher.annotations))
+    clear_token(scope.patcher, scope.memory)
     scope.patcher.record({RECREATION: None})
     return Requeue()
 

@@ -10,7 +10,6 @@ from asoreconcile.azure.reconcile.model.decisions import (
     Log,
     Put,
     Read,
-    ReadAfter,
     SetDrifted,
     SetMetadata,
     UpdateMemory,
@@ -36,7 +35,7 @@ HAVE = {"id": "/id", "properties": {"provisioningState": "Succeeded"}}
 CHANGED = Difference("properties/size", "value", 1, 2)
 ABSENT = Difference("properties/password", "absent", "\0hidden")
 MARKS = marks([CHANGED])
-READ = Read(ReadAfter.PUT, HAVE)
+READ = Read(HAVE)
 EXTRA = Difference("tags/policy", "map-extra", None, "x")
 REST, CHANGED_REST = "1abcd.0123", "1abcd.4567"
 FACTS = SyncFacts(
@@ -82,7 +81,7 @@ def in_order(known=frozenset(), at="t"):
         # In transition nothing can be said.
         (
             {"have": MOVING, "found": [CHANGED]},
-            Decision((CountSync("moving"),), Read(ReadAfter.PUT, MOVING)),
+            Decision((CountSync("moving"),), Read(MOVING)),
         ),
         # What the last PUT left is known.
         ({"observed": knowing(*MARKS), "found": [CHANGED]}, in_order(MARKS)),
@@ -282,7 +281,7 @@ def test_a_failed_resource_is_put_once_in_a_period(is_period_over, mode):
     )
     is_put = is_period_over and mode is SyncMode.COMPARE
     assert decided.effects == (CountSync("failed", is_put=is_put),)
-    assert decided.then == (PUT if is_put else Read(ReadAfter.PUT, have))
+    assert decided.then == (PUT if is_put else Read(have))
 
 
 def test_another_region_is_told_of_beside_other_drift():

@@ -1,0 +1,145 @@
+"""The record of a running operation, a PUT's or a DELETE's: the resume token in the
+annotations, and the state of its polls in memory.
+"""
+
+from collections.abc import Mapping
+
+import attrs
+
+from asoreconcile.azure.arm.outcomes import (
+    ArmOutcome,
+    Failed,
+    PollState,
+    ReadResource,
+    Restart,
+)
+from asoreconcile.azure.arm.tokens import (
+    Token,
+    TokenError,
+    TokenShape,
+    concerns,
+    dumps,
+    is_near,
+    is_signed_anew,
+    loads,
+)
+from asoreconcile.azure.reconcile.model.annotations import (
+    DELETE_POLLER,
+    POLLER_ID,
+    POLLER_MARK,
+    POLLER_TOKEN,
+    PUT_POLLER,
+)
+from asoreconcile.azure.reconcile.model.drift_baseline import OBSERVED
+from asoreconcile.azure.reconcile.model.drift_baseline import loads as baseline
+from asoreconcile.azure.reconcile.scope.extension_operations import AnnotationLroStore
+from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
+from asoreconcile.azure.reconcile.state.memory import ObjectMemory
+
+
+def token_annotations(token: Token, poller: str) -> dict[str, str | None]:
+    """Return the annotations that record a running operation.
+
+    poller: `PUT_POLLER` or `DELETE_POLLER`, which tells ASO the kind of the operation.
+    """
+    return {POLLER_TOKEN: dumps(token), POLLER_ID: poller}
+
+
+def recorded_token(
+    stored: Mapping[str, str], *, arm_id: str, deleting: bool, is_marked: bool
+) -> Token:
+    """Return the recorded operation. stored: the object's annotations. is_marked:
+    whether the token has the operator's mark.
+
+    Raises TokenError when it cannot be read (R1.14), or is of another resource than
+    this object's: an annotation can be copied from elsewhere. Without the mark an
+    author can have written it: its monitor must be near the resource.
+    """
+    token = loads(stored.get(POLLER_TOKEN) or "")
+    if not concerns(token, arm_id, deleting=deleting):
+        raise TokenError("it belongs to another resource or another kind of request")
+    if not is_marked and not is_near(token, arm_id):
+        raise TokenError("its monitor is of another subscription or provider")
+    return token
+
+
+def running_operation(
+    patcher: PatchHelper, operations: AnnotationLroStore, *, deleting: bool
+) -> Token | None:
+    """Return the recorded operation of a PUT or, if `deleting`, of a DELETE; None if
+    no operation is recorded or the record cannot be read. operations: has the mark.
+    """
+    stored = patcher.annotations
+    if stored.get(POLLER_ID) != (DELETE_POLLER if deleting else PUT_POLLER):
+        return None
+    try:
+        return recorded_token(
+            stored,
+            arm_id=patcher.arm_id,
+            deleting=deleting,
+            is_marked=operations.has_mark(POLLER_TOKEN),
+        )
+    except TokenError:
+        return None
+
+
+def clear_token(patcher: PatchHelper, memory: ObjectMemory) -> None:
+    """Drop the recorded operation from memory and annotations (R2.2)."""
+    memory.poll = PollState()
+    patcher.annotate(
+        {
+            name: None
+            for name in (POLLER_TOKEN, POLLER_ID, POLLER_MARK)
+            if patcher.annotations.get(name)
+        }
+    )
+
+
+def forget_put(patcher: PatchHelper, memory: ObjectMemory) -> None:
+    """Drop the record of an accepted PUT whose operation failed or left no trace."""
+    memory.accepted = None
+    record = baseline(patcher.annotations.get(OBSERVED) or "")
+    if record is not None:
+        patcher.annotate({OBSERVED: record.withdrawn().dumps()})
+
+
+def newest_token(recorded: Token, newest: Token | None) -> Token:
+    """Return the recorded operation with the newest signature that is known (L19).
+
+    newest: the token that a poll has remembered.
+    """
+    # The stored token decides: another process may have started another operation.
+    if newest is None or not is_signed_anew(recorded, newest):
+        return recorded
+    return attrs.evolve(recorded, url=newest.url, location=newest.location)
+
+
+def withheld(outcome: ArmOutcome, *, deleting: bool) -> ArmOutcome:
+    """Return the outcome without the texts of the monitor, which may be about another
+    resource: the operator reads them as itself, and the author reads the status.
+    """
+    match outcome:
+        case Failed() | Restart():
+            return ReadResource("record without our mark", deleting=deleting)
+        case ReadResource():
+            return attrs.evolve(outcome, error=None)
+    return outcome
+
+
+def is_news(stored: Token, polled: Token) -> bool:
+    """Return whether the newer token must be stored: with it, another process would
+    poll differently.
+
+    A new status word alone makes no difference, except that it can say that a resource
+    which is its own monitor has been seen (L7). A new signature makes none: Azure
+    renews those of some monitors with each answer, and accepts the older ones, too.
+    """
+    if not is_signed_anew(stored, polled):
+        return True
+    not_seen = stored.shape is TokenShape.BODY and stored.state == "InProgress"
+    return not_seen and polled.state != stored.state
+
+
+def is_polled_alike(one: Token, other: Token) -> bool:
+    """Return whether two tokens name the same monitors with the same signatures."""
+    return (one.url, one.location) == (other.url, other.location)
