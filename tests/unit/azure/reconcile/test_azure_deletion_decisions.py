@@ -1,4 +1,4 @@
-"""What is left in Azure in place of a DELETE, as tables."""
+"""The reasons to leave a resource in Azure in place of a DELETE, as tables."""
 
 import pytest
 

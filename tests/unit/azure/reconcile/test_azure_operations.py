@@ -1,4 +1,4 @@
-"""What the polls of an operation come to, as tables over answers."""
+"""The reaction to each answer to a poll of an operation, as tables."""
 
 from types import SimpleNamespace
 

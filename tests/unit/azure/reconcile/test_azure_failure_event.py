@@ -1,4 +1,4 @@
-"""What the event of a failure tells, as a table."""
+"""The event of a failure, as a table."""
 
 import pytest
 
