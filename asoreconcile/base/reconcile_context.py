@@ -23,10 +23,6 @@ class DeadlineError(AsoreconcileError):
     """The reconcile exceeded its deadline; it is retried with back-off."""
 
 
-def _nothing() -> Mapping[str, Any]:
-    return {}
-
-
 @attrs.frozen
 class Context:
     """A reconcile's limits and identity.
@@ -44,7 +40,7 @@ class Context:
     deadline: float | None = None
     stop: StopSignal | None = None
     priority: int = 0
-    log_fields: Mapping[str, Any] = attrs.field(factory=_nothing)
+    log_fields: Mapping[str, Any] = attrs.field(factory=dict)
     heeds_stop: bool = True
     trace: ReconcileTrace | None = None
 

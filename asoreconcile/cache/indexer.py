@@ -26,14 +26,15 @@ class Indexer:
         # Reentrant: handlers are called under it, and may add or remove handlers.
         self._lock = threading.RLock()
         self._store = Store()
-        self._mutations = MutationCache(self._store.get)
+        self.mutations = MutationCache(self._store.get)
+        """The responses of writes that the watch has not delivered."""
         self.processor = Processor(clock, synced=synced)
 
     def entry(self, key: ObjectKey) -> Entry | None:
         """Return the newest known entry of a key, own writes included; None if there is
         none.
         """
-        return self._mutations.newest(key)
+        return self.mutations.newest(key)
 
     def keys(self, namespace: str | None = None) -> list[ObjectKey]:
         """Return all keys, or those of a namespace, sorted; own writes included."""
@@ -55,18 +56,6 @@ class Indexer:
         """
         self._store.add_index(name, function)
 
-    def is_new(self, namespace: str, version: str) -> bool:
-        """Return whether `record` may need a write's response of that version."""
-        return self._mutations.is_new(namespace, version)
-
-    def record(self, answer: Entry) -> None:
-        """Show the response of a write until the watch delivers it."""
-        self._mutations.record(answer)
-
-    def record_deletion(self, key: ObjectKey, uid: str) -> None:
-        """Hide a deleted object until the watch delivers the deletion."""
-        self._mutations.record_deletion(key, uid)
-
     def add_handler(
         self, handler: EventHandler, resync_seconds: float = 0.0
     ) -> Registration:
@@ -86,11 +75,11 @@ class Indexer:
             if deleted:
                 # Before the cache drops it: the response of our own deletion may arrive
                 # only now, and must find that the watch was faster.
-                self._mutations.observe_deletion(entry.uid)
+                self.mutations.observe_deletion(entry.uid)
             old = self._store.remove(entry.key) if deleted else self._store.put(entry)
             # After the cache has changed: this drops responses that the cache now
             # covers.
-            self._mutations.advance(entry.resource_version, namespace=scope.namespace)
+            self.mutations.advance(entry.resource_version, namespace=scope.namespace)
             if not deleted:
                 self._distribute(old, entry, initial=False)
             elif old is not None:
@@ -100,7 +89,7 @@ class Indexer:
         """Remove an object that can no longer be read, as a relist without it would."""
         with self._lock:
             old = self._store.remove(key)
-            self._mutations.advance(version, namespace=scope.namespace)
+            self.mutations.advance(version, namespace=scope.namespace)
             if old is not None:
                 self.processor.distribute(Deleted(old, observed=False))
 
@@ -114,8 +103,8 @@ class Indexer:
         with self._lock:
             gone, put = self._store.replace(state.entries, scope.covers)
             for last in gone:
-                self._mutations.observe_deletion(last.uid)
-            self._mutations.advance(state.version, namespace=scope.namespace)
+                self.mutations.observe_deletion(last.uid)
+            self.mutations.advance(state.version, namespace=scope.namespace)
             for last in gone:
                 self.processor.distribute(Deleted(last, observed=False))
             for old, entry in put:
@@ -124,7 +113,7 @@ class Indexer:
     def advance(self, version: str, scope: WatchScope) -> None:
         """Advance to the version of a bookmark."""
         # Without the events lock: a bookmark changes no entry and calls no handler.
-        self._mutations.advance(version, namespace=scope.namespace)
+        self.mutations.advance(version, namespace=scope.namespace)
 
     def _distribute(self, old: Entry | None, entry: Entry, *, initial: bool) -> None:
         """Caller holds the lock."""
@@ -148,7 +137,7 @@ class Indexer:
     ) -> list[ObjectKey]:
         """Return the keys of the cache, corrected by our own recent writes."""
         # In this order: a key no longer pending here is already in the cache.
-        pending_keys = self._mutations.pending_keys()
+        pending_keys = self.mutations.pending_keys()
         found = stored()
         if not pending_keys:
             return found

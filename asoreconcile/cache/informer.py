@@ -330,27 +330,29 @@ class Informer:
         if not self._watches(namespace):
             return
         # The watch is often faster.
-        if not self._indexer.is_new(namespace, resource_version(obj)):
+        if not self._indexer.mutations.is_new(namespace, resource_version(obj)):
             return
         try:
             entry = self._transform.entry_of_copy(obj)
         except BadObjectError as error:  # the write is done; the watch reports it
             _log.info("Not keeping the answer of a write", reason=str(error))
         else:
-            self._indexer.record(entry)
+            self._indexer.mutations.record(entry)
 
     def record_deletion(self, key: ObjectKey, uid: str) -> None:
         """Record that the server has deleted an object, so that reads do not return it
         (D21).
         """
         if self._watches(key.namespace):
-            self._indexer.record_deletion(key, uid)
+            self._indexer.mutations.record_deletion(key, uid)
 
     def is_behind(self, obj: JsonObject) -> bool:
         """Return whether the watch has not delivered this version of an object, nor a
         later change.
         """
-        return self._indexer.is_new(key_of(obj).namespace, resource_version(obj))
+        return self._indexer.mutations.is_new(
+            key_of(obj).namespace, resource_version(obj)
+        )
 
     @property
     def selections(self) -> Sequence[Selection]:

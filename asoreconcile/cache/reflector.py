@@ -111,7 +111,7 @@ class Reflector:
         self.stopping = threading.Event()
         """Set once `stop` was called."""
         self._lock = threading.Lock()
-        self._wake: Callable[[], None] = _nobody_waits
+        self._wake: Callable[[], None] = lambda: None
         self._stream: _Closable | None = None
         self._resume_point = ResumePoint()
         self._bookmarks = BookmarkSupport()
@@ -376,10 +376,6 @@ class Reflector:
     def _check_stop(self) -> None:
         if self.stopping.is_set():
             raise StoppedError("the reflector is stopping")
-
-
-def _nobody_waits() -> None:
-    """The wake function before it runs."""
 
 
 class _NoStreamingError(AsoreconcileError):

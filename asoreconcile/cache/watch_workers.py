@@ -112,7 +112,7 @@ class WatchWorkers:
     def _ensure_timers(self) -> None:
         # A clock's first timer starts its thread, which then stays.
         if not self._has_timers:
-            self._clock.call_at(self._clock.monotonic(), _nothing).cancel()
+            self._clock.call_at(self._clock.monotonic(), lambda: None).cancel()
             self._has_timers = True
 
     def _lack(self) -> bool:
@@ -190,10 +190,6 @@ class WatchWorkers:
             self._started += 1
             self._running[this] = (task, self._clock.monotonic())
             return task
-
-
-def _nothing() -> None:
-    """The callback of a timer that only starts the clock's thread."""
 
 
 class _State(Enum):

@@ -14,16 +14,6 @@ class KubeConfigError(AsoreconcileError):
     """
 
 
-def _always_the_first() -> int:
-    """Return the default of `generation`: connections never become outdated."""
-    return 0
-
-
-def _no_other() -> bool:
-    """The default of `renew`: there is no newer credential."""
-    return False
-
-
 @attrs.frozen
 class ClusterConfig:
     """An API server and the credentials for it.
@@ -46,8 +36,8 @@ class ClusterConfig:
     authorization: Callable[[], str] = attrs.field(repr=False)
     server_name: str | None = None
     namespace: str = "default"
-    renew: Callable[[], bool] = attrs.field(default=_no_other, repr=False)
+    renew: Callable[[], bool] = attrs.field(default=lambda: False, repr=False)
     proxy_url: str = attrs.field(default="", repr=False)
-    generation: Callable[[], int] = attrs.field(default=_always_the_first, repr=False)
+    generation: Callable[[], int] = attrs.field(default=lambda: 0, repr=False)
     impersonation: tuple[tuple[str, str], ...] = ()
     user: str = ""

@@ -62,17 +62,6 @@ class _Request:
     content: bytes | None = attrs.field(repr=False)
 
 
-@attrs.frozen
-class _Asked:
-    """A request for a stream. read_seconds, whole_seconds: see `Transport.stream`."""
-
-    path: str
-    target: str
-    headers: Mapping[str, str]
-    read_seconds: float
-    whole_seconds: float | None
-
-
 class RestClient:
     """Sends requests to one API server until closed. Safe from any thread."""
 
@@ -208,16 +197,21 @@ class RestClient:
         read_seconds: the longest silence. on_news: called when there may be more to
         read, on any thread. Raises ApiError, TransportError; StoppedError once closed.
         """
-        asked = _asked(path, query, accept, read_seconds)
-        return self._accepted(partial(self._started, asked, loop, on_news))
-
-    def _accepted(self, begin: Callable[[], Coroutine[Stream]]) -> Coroutine[Stream]:
-        """The answer, if it is none that refuses."""
-        stream = yield from begin()
+        begin = partial(
+            self._transport.begin,
+            loop,
+            _target(path, query),
+            headers={"Accept": accept},
+            read_seconds=read_seconds,
+            # A list comes to an end, also from a server that drips; a watch need not.
+            whole_seconds=None if "watch" in query else _LIST_SECONDS,
+            on_news=on_news,
+        )
+        stream = yield from self._started(path, begin)
         # Once: a credential that is new and refused is not for another try.
         if stream.status == 401 and self._transport.renew_credential(stream.asked_as):
             stream.close()
-            stream = yield from begin()
+            stream = yield from self._started(path, begin)
         if stream.status >= 300:
             try:
                 said = yield from stream.rest()
@@ -254,9 +248,7 @@ class RestClient:
         self._warnings.log(request.method, request.path, answer.headers)
         return answer
 
-    def _started(
-        self, asked: _Asked, loop: StreamLoop, on_news: Callable[[], None]
-    ) -> Coroutine[Stream]:
+    def _started(self, path: str, begin: Callable[[], Stream]) -> Coroutine[Stream]:
         self._check_open()
         pause = self._limiter.delay(None) if self._limiter is not None else 0.0
         if pause > 0:
@@ -265,14 +257,7 @@ class RestClient:
         began = self._clock.monotonic()
         stream = None
         try:
-            stream = self._transport.begin(
-                loop,
-                asked.target,
-                headers=asked.headers,
-                read_seconds=asked.read_seconds,
-                whole_seconds=asked.whole_seconds,
-                on_news=on_news,
-            )
+            stream = begin()
             while not stream.is_answered():
                 yield None
         except BaseException as error:
@@ -280,10 +265,10 @@ class RestClient:
                 stream.close()
             if isinstance(error, TransportError):
                 self._check_open()
-                self._count("GET", asked.path, "<error>", began)
+                self._count("GET", path, "<error>", began)
             raise
-        self._count("GET", asked.path, stream.status, began)
-        self._warnings.log("GET", asked.path, stream.headers)
+        self._count("GET", path, stream.status, began)
+        self._warnings.log("GET", path, stream.headers)
         return stream
 
     def _await_turn(self, method: str) -> None:
@@ -366,15 +351,6 @@ def _quoted(path: str) -> str:
 @lru_cached
 def _encoded(text: str) -> str:
     return urllib.parse.quote_plus(text)
-
-
-def _asked(
-    path: str, query: Mapping[str, str], accept: str, read_seconds: float
-) -> _Asked:
-    # A list comes to an end, also from a server that drips; a watch need not.
-    whole_seconds = None if "watch" in query else _LIST_SECONDS
-    target = _target(path, query)
-    return _Asked(path, target, {"Accept": accept}, read_seconds, whole_seconds)
 
 
 def _parsed(answer: ApiResponse) -> JsonObject:

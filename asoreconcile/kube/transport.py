@@ -82,7 +82,7 @@ class Transport:
         self._read_seconds = read_seconds
         self._patience = Patience(connect=CONNECT_SECONDS, silence=read_seconds)
         self._destination = _destination(config)
-        self._trust = config.trust or _nobody
+        self._trust: Callable[[], TlsTrust | None] = config.trust or (lambda: None)
         self._loops_lock = threading.Lock()
         self._loops: list[StreamLoop] = []
         self._is_closed = False
@@ -241,11 +241,6 @@ class Transport:
             return WireRequest(method, path, tuple(sent), body), credential
         except ValueError as error:
             raise TransportError(f"{method} {self.host}: not sent: {error}") from error
-
-
-def _nobody() -> TlsTrust | None:
-    """Return None, as a connection without TLS trusts no CA."""
-    return None
 
 
 def _destination(config: ClusterConfig) -> Destination:

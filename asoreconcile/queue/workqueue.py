@@ -26,8 +26,7 @@ from asoreconcile.base.backoff import ItemExponential, RateLimiter
 from asoreconcile.base.clock import Clock
 from asoreconcile.observability.metrics import QueueMetrics, QueueSnapshot
 from asoreconcile.queue.deadline_timer import DeadlineTimer
-from asoreconcile.queue.queue_state import NEVER, QueueState
-from asoreconcile.queue.snapshot import snapshot_of
+from asoreconcile.queue.queue_state import NEVER, QueueState, snapshot_of
 
 LOW_PRIORITY = -100
 """For work that is not urgent: initial lists and resyncs. Rule: PQ-1."""

@@ -10,7 +10,7 @@ Every part is public and works alone; an application only connects them.
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from datetime import datetime
-from functools import partial
+from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
 from threading import Lock
@@ -30,17 +30,17 @@ from asoreconcile.resources.webhooks import TypedWebhookServer
 from asoreconcile.runtime.cluster import Cluster, ClusterOptions, config_of
 from asoreconcile.runtime.controller_registrar import ControllerRegistrar
 from asoreconcile.runtime.detached import detached, wait_until_ready
-from asoreconcile.runtime.health import CheckResult
+from asoreconcile.runtime.health import CheckResult, WebhookReadiness
 from asoreconcile.runtime.leaderelection.elector import lease_elector
 from asoreconcile.runtime.leaderelection.lease import LeaderElectionOptions
 from asoreconcile.runtime.manager import GRACE_SECONDS, Manager, ManagerError
 from asoreconcile.runtime.options import ClientOptions
-from asoreconcile.runtime.process_endpoints import EndpointOptions, ProcessEndpoints
+from asoreconcile.runtime.process_endpoints import ProcessEndpoints
 from asoreconcile.runtime.process_parts import ProcessParts
-from asoreconcile.runtime.runnable import RunnableGroup, RunnableHooks
+from asoreconcile.runtime.runnable import Runnable, RunnableGroup, RunnableHooks
 from asoreconcile.runtime.signals import stop_signals
 from asoreconcile.runtime.startup import StartUp
-from asoreconcile.runtime.webhook_servers import WebhookServers
+from asoreconcile.webhooks.managed import ManagedCertificates
 from asoreconcile.webhooks.metrics import WebhookMetrics
 from asoreconcile.webhooks.server import WebhookLimits
 from asoreconcile.webhooks.serving_certificates import ServingCertificates
@@ -133,15 +133,13 @@ class Application(ControllerRegistrar):
         )
         self._process = ProcessEndpoints(
             name,
-            EndpointOptions(
-                metrics_address=metrics_address,
-                secure_metrics=secure_metrics,
-                metrics_certificates=metrics_certificates,
-                health_address=health_address,
-            ),
             parts,
             cluster=config,
             user_agent=user_agent,
+            metrics_address=metrics_address,
+            secure_metrics=secure_metrics,
+            metrics_certificates=metrics_certificates,
+            health_address=health_address,
         )
         self.healthz, self.readyz = self._process.healthz, self._process.readyz
         self.endpoints = self._process.by_address
@@ -177,9 +175,6 @@ class Application(ControllerRegistrar):
         )
         self._grace_seconds = grace_seconds
         self._startup = StartUp(clock, self.manager.stopping)
-        self._webhook_servers = WebhookServers(
-            self.manager, self._process, self.registry, clock=clock
-        )
         self._add_services()
 
     def cluster(
@@ -215,12 +210,12 @@ class Application(ControllerRegistrar):
         self._run_cluster(made)
         return made
 
-    @property
+    @cached_property
     def webhook_metrics(self) -> WebhookMetrics:
         """Webhook metrics, for `FileCertificates` and the like; registered at first
         use.
         """
-        return self._webhook_servers.metrics
+        return WebhookMetrics(self.registry)
 
     def webhooks(
         self,
@@ -237,9 +232,27 @@ class Application(ControllerRegistrar):
         and stopped with it. limits, client_authority: see `WebhookServer`. Raises
         ListenError for an invalid address, OSError for an unusable authority.
         """
-        return self._webhook_servers.add(
-            address, certificates, limits, client_authority
+        server = TypedWebhookServer(
+            address,
+            certificates=certificates,
+            clock=self.clock,
+            metrics=self.webhook_metrics,
+            limits=limits,
+            client_authority=client_authority,
         )
+        # Before the server, in the same group: it needs a certificate to start.
+        if isinstance(certificates, Runnable):
+            self.manager.add(certificates, group=RunnableGroup.WEBHOOKS)
+        self.manager.add(server, group=RunnableGroup.WEBHOOKS)
+        # Liveness finds a dead port in a live process: readiness alone would only
+        # remove the pod from the Service.
+        self._process.listening.watch(server)
+        pending_injections: Callable[[], Mapping[str, str]] = dict
+        if isinstance(certificates, ManagedCertificates):
+            pending_injections = certificates.pending_injections
+        ready = WebhookReadiness(server.problem, pending_injections, clock=self.clock)
+        self.readyz.add("webhooks", ready)
+        return server
 
     def before_start(self, name: str, step: Callable[[], object]) -> None:
         """Register a function that `run` calls on its thread before it starts anything.

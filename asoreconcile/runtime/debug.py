@@ -20,8 +20,6 @@ from types import FrameType
 from typing import Any
 from weakref import WeakSet
 
-import attrs
-
 from asoreconcile.base import jsontext
 from asoreconcile.base.clock import Clock
 from asoreconcile.cache.informer import Informer
@@ -31,15 +29,6 @@ from asoreconcile.serving.messages import ServerResponse
 PREFIX = "/debug"
 _DEFAULT_SECONDS, _MOST_SECONDS = 10.0, 60.0
 _EVERY_SECONDS = 0.01
-_JSON = "application/json"
-_TEXT = "text/plain; charset=utf-8"
-
-
-@attrs.frozen
-class _Page:
-    text: str
-    content_type: str = _TEXT
-    status: int = 200
 
 
 class DebugPages:
@@ -70,11 +59,11 @@ class DebugPages:
         time.
         """
         if path == PREFIX:
-            return _response(_Page("\n".join(sorted(_PAGES)) + "\n"))
+            return _page("\n".join(sorted(_PAGES)) + "\n")
         show = _PAGES.get(path)
-        return None if show is None else _response(show(self, query))
+        return None if show is None else show(self, query)
 
-    def threads(self, _query: Mapping[str, list[str]]) -> _Page:
+    def threads(self, _query: Mapping[str, list[str]]) -> ServerResponse:
         """Return the stack of each thread, by name."""
         names = {one.ident: one.name for one in threading.enumerate()}
         found = [
@@ -82,23 +71,23 @@ class DebugPages:
             + "".join(traceback.StackSummary.extract(_places(frame)).format())
             for ident, frame in _frames().items()
         ]
-        return _Page("\n".join(sorted(found)))
+        return _page("\n".join(sorted(found)))
 
-    def reconciles(self, _query: Mapping[str, list[str]]) -> _Page:
+    def reconciles(self, _query: Mapping[str, list[str]]) -> ServerResponse:
         """Return the reconciles in flight, the longest first in each controller."""
         return _json({one.name: one.in_flight() for one in self.controllers()})
 
-    def queues(self, _query: Mapping[str, list[str]]) -> _Page:
+    def queues(self, _query: Mapping[str, list[str]]) -> ServerResponse:
         """Return the numbers of each controller's queue."""
         return _json({one.name: one.queue_state() for one in self.controllers()})
 
-    def caches(self, _query: Mapping[str, list[str]]) -> _Page:
+    def caches(self, _query: Mapping[str, list[str]]) -> ServerResponse:
         """Return how many objects each informer holds, and how large they are."""
         return _json(
             {label: _size(one) for label, one in sorted(self._informers().items())}
         )
 
-    def profile(self, query: Mapping[str, list[str]]) -> _Page:
+    def profile(self, query: Mapping[str, list[str]]) -> ServerResponse:
         """One line per stack: its frames and its number of samples.
 
         The format is that of flame graph tools. One profile at a time: 429 during
@@ -107,13 +96,13 @@ class DebugPages:
         try:
             seconds = float((query.get("seconds") or [str(_DEFAULT_SECONDS)])[0])
         except ValueError:
-            return _Page("seconds is no number\n", status=400)
+            return _page("seconds is no number\n", 400)
         if not 0 < seconds <= _MOST_SECONDS:
-            return _Page(f"seconds is more than {_MOST_SECONDS:g}\n", status=400)
+            return _page(f"seconds is more than {_MOST_SECONDS:g}\n", 400)
         if not self._profiling.acquire(blocking=False):
-            return _Page("another profile is being taken\n", status=429)
+            return _page("another profile is being taken\n", 429)
         try:
-            return _Page(_folded(self._samples(seconds)))
+            return _page(_folded(self._samples(seconds)))
         finally:
             self._profiling.release()
 
@@ -133,7 +122,7 @@ class DebugPages:
         return sorted(self._controllers, key=lambda one: one.name)
 
 
-_Show = Callable[[DebugPages, Mapping[str, list[str]]], _Page]
+_Show = Callable[[DebugPages, Mapping[str, list[str]]], ServerResponse]
 _PAGES: Mapping[str, _Show] = {
     f"{PREFIX}/threads": DebugPages.threads,
     f"{PREFIX}/reconciles": DebugPages.reconciles,
@@ -143,12 +132,12 @@ _PAGES: Mapping[str, _Show] = {
 }
 
 
-def _response(page: _Page) -> ServerResponse:
-    return ServerResponse(page.status, page.text.encode(), page.content_type)
+def _page(text: str, status: int = 200) -> ServerResponse:
+    return ServerResponse(status, text.encode(), "text/plain; charset=utf-8")
 
 
-def _json(found: Mapping[str, Any]) -> _Page:
-    return _Page(jsontext.dumps(found).decode() + "\n", _JSON)
+def _json(found: Mapping[str, Any]) -> ServerResponse:
+    return ServerResponse(200, jsontext.dumps(found) + b"\n", "application/json")
 
 
 def _size(informer: Informer) -> Mapping[str, Any]:

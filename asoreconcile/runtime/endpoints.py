@@ -5,13 +5,14 @@ Plain HTTP for probes and scrapers, by default. Rules: MG-7, MG-8.
 
 import ssl
 import urllib.parse
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 import attrs
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
+from asoreconcile.runtime.debug import DebugPages
 from asoreconcile.runtime.health import CheckResult, HealthChecks, HealthReport
 from asoreconcile.serving.connection_handler import READ_SECONDS
 from asoreconcile.serving.listener import Listener, ListenError
@@ -31,18 +32,6 @@ class Access:
     guard: Callable[[ServerRequest], ServerResponse | None] = attrs.field(repr=False)
 
 
-class DebugAnswers(Protocol):
-    """The pages of `/debug` (`runtime.debug.DebugPages`)."""
-
-    def answer(
-        self, path: str, query: Mapping[str, list[str]]
-    ) -> ServerResponse | None:
-        """Return the page at a path, or None. May block."""
-
-    def stop(self) -> None:
-        """End blocking calls."""
-
-
 class Endpoints:
     """A service that serves HTTP on one address. Rule: MG-8."""
 
@@ -53,7 +42,7 @@ class Endpoints:
         registry: CollectorRegistry | None = None,
         checks: tuple[HealthChecks, ...] = (),
         access: Access | None = None,
-        debug: DebugAnswers | None = None,
+        debug: DebugPages | None = None,
         read_seconds: float = READ_SECONDS,
     ) -> None:
         """address: `:8081`, `127.0.0.1:0` (any free port), `[::1]:8081`; "0" and ""
@@ -165,7 +154,7 @@ def endpoints_at(
     registry: CollectorRegistry,
     checks: tuple[HealthChecks, ...],
     access: Access | None = None,
-    debug: DebugAnswers | None = None,
+    debug: DebugPages | None = None,
 ) -> dict[str, Endpoints]:
     """Return the endpoints of a process by address; metrics and probes may share one.
 

@@ -286,7 +286,7 @@ class WebhookReadiness:
     the CA of the serving certificate, each call through it fails with `x509`. Rules:
     WH-7, WH-8. Safe from any thread.
 
-    A target that lacks our caBundle for `degraded_after_seconds` is reported but no
+    A target that lacks our caBundle for `DEGRADED_AFTER_SECONDS` is reported but no
     longer fails readiness: one missing permission must not take down all other
     webhooks.
     """
@@ -297,7 +297,6 @@ class WebhookReadiness:
         pending_injections: Callable[[], Mapping[str, str]] = dict,
         *,
         clock: Clock,
-        degraded_after_seconds: float = DEGRADED_AFTER_SECONDS,
     ) -> None:
         """problem: why a TLS handshake would fail, or "" (`WebhookServer.problem`).
         pending_injections: the targets that do not trust the server yet, and why
@@ -306,7 +305,6 @@ class WebhookReadiness:
         self._problem = problem
         self._pending_injections = pending_injections
         self._clock = clock
-        self._degraded_after_seconds = degraded_after_seconds
         self._lock = threading.Lock()
         self._since: dict[str, float] = {}
 
@@ -327,7 +325,7 @@ class WebhookReadiness:
         ok = True
         details = []
         for name, reason in sorted(pending_injections.items()):
-            degraded = now - since[name] >= self._degraded_after_seconds
+            degraded = now - since[name] >= DEGRADED_AFTER_SECONDS
             ok = ok and degraded
             state = "degraded, waits" if degraded else "waits"
             said = f"{name}: {state} for its caBundle"

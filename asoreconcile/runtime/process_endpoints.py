@@ -5,8 +5,6 @@
 
 import threading
 
-import attrs
-
 from asoreconcile.cache.informer import Informer
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.observability.metrics import RuntimeMetrics
@@ -88,54 +86,43 @@ class InformerRegistry:
         return label
 
 
-@attrs.frozen(kw_only=True)
-class EndpointOptions:
-    """The addresses and access rules of a process. The fields are arguments of
-    `Application`.
-    """
-
-    metrics_address: str = "0"
-    secure_metrics: bool = False
-    metrics_certificates: ServingCertificates | None = None
-    health_address: str = "0"
-
-
 class ProcessEndpoints:
     """The checks and servers of one process. The constructor opens no socket."""
 
     def __init__(
         self,
         name: str,
-        options: EndpointOptions,
         parts: ProcessParts,
         *,
         cluster: ClusterConfig,
         user_agent: str,
+        metrics_address: str,
+        secure_metrics: bool,
+        metrics_certificates: ServingCertificates | None,
+        health_address: str,
     ) -> None:
         """name: name in the self-signed certificate, if one is needed. cluster,
 
-        user_agent: used by the client that authorizes metrics requests. Raises
-        ListenError.
+        user_agent: used by the client that authorizes metrics requests. The rest:
+        arguments of `Application`. Raises ListenError.
         """
         clock, metrics = parts.clock, parts.metrics
         self._reviewer = (
             review_client(cluster, user_agent, clock=clock, metrics=metrics)
-            if options.secure_metrics and options.metrics_address not in OFF
+            if secure_metrics and metrics_address not in OFF
             else None
         )
         access: Access | None = None
         if self._reviewer is not None:
-            shown = options.metrics_certificates or SelfSignedCertificate(
-                name, clock=clock
-            )
+            shown = metrics_certificates or SelfSignedCertificate(name, clock=clock)
             access = metrics_access(self._reviewer, shown, clock=clock)
         self.healthz, self.readyz = HealthChecks("healthz"), HealthChecks("readyz")
         self.synced = CachesSynced(clock)
         self.informers = InformerRegistry(synced=self.synced, metrics=metrics)
         self.debug = DebugPages(self.informers.by_label, clock=clock)
         self.by_address = endpoints_at(
-            options.metrics_address,
-            options.health_address,
+            metrics_address,
+            health_address,
             registry=metrics.registry,
             checks=(self.healthz, self.readyz),
             access=access,

@@ -86,7 +86,6 @@ class ManagedCertificates:
         targets: Callable[[], Iterable[WebhookTarget]] = tuple,
         may_write: Callable[[], bool] = lambda: True,
         metrics: WebhookMetrics | None = None,
-        round_seconds: float = _ROUND_SECONDS,
         threads: Threads | None = None,
         least_tls: ssl.TLSVersion = LEAST_TLS,
     ) -> None:
@@ -99,7 +98,7 @@ class ManagedCertificates:
         `pending_injections`; webhooks of other servers are not changed.
         may_write: whether this replica makes certificates and writes into targets;
         otherwise it waits for another one, and checks what that one has written.
-        round_seconds: between two checks. threads: starts the thread; share one per
+        threads: starts the thread; share one per
         process to report threads that died. least_tls: older clients are refused.
         Raises TypeError if hosts is a string, or targets is not a function.
         """
@@ -113,7 +112,6 @@ class ManagedCertificates:
         self._clock = clock
         self._targets = targets
         self._metrics = metrics
-        self._round_seconds = round_seconds
         self._threads = threads or Threads.timed_by(clock)
         self._secrets = Informer(
             client,
@@ -211,7 +209,7 @@ class ManagedCertificates:
             self._wake.clear()
             if self._stopping.is_set():
                 return
-            pause = self._round_seconds if self._round() else _RETRY_SECONDS
+            pause = _ROUND_SECONDS if self._round() else _RETRY_SECONDS
 
     def _round(self) -> bool:
         """One round; returns whether all of it succeeded."""
@@ -317,7 +315,7 @@ class ManagedCertificates:
         # Imported here: the module is slow to load, and some processes never need it.
         from asoreconcile.webhooks.rotation import renewed
 
-        delay = timedelta(seconds=_PROPAGATION_ROUNDS * self._round_seconds)
+        delay = timedelta(seconds=_PROPAGATION_ROUNDS * _ROUND_SECONDS)
         return renewed(
             kept, self._hosts, now=self._clock.now(), propagation_delay=delay
         )

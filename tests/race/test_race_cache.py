@@ -52,7 +52,7 @@ class Cluster:
             uid = old.uid if old else f"uid-{self.version}"
             made = self.objects[name] = entry(name, uid, self.version, colour)
             self.history.append(("MODIFIED" if old else "ADDED", made))
-        self.indexer.record(made)
+        self.indexer.mutations.record(made)
         return made
 
     def delete(self, name):
@@ -61,7 +61,7 @@ class Cluster:
             old = self.objects.pop(name)
             last = entry(name, old.uid, self.version, old.labels["colour"])
             self.history.append(("DELETED", last))
-        self.indexer.record_deletion(ObjectKey("n", name), old.uid)
+        self.indexer.mutations.record_deletion(ObjectKey("n", name), old.uid)
 
     def watch(self):
         """Bring the history into the cache, with a bookmark or a relist now and then."""
@@ -127,7 +127,7 @@ def test_d21_no_read_is_older_than_an_own_write_whoever_is_interrupted():
         cluster.idle = interleaving.switch
         writers = [partial(cluster.write, name, times=6) for name in NAMES]
         interleaving.run(cluster.watch, *writers)
-        assert cluster.indexer._mutations.pending_keys() == ()
+        assert cluster.indexer.mutations.pending_keys() == ()
 
 
 @pytest.mark.usefixtures("impatient_interpreter")

@@ -9,31 +9,11 @@ _SEQUENCES = {
     "/": "__slash__",
 }
 _PARTS = re.compile(r"__|[.\-/]")
-_RESERVED = frozenset(
-    (
-        "true",
-        "false",
-        "null",
-        "in",
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "for",
-        "function",
-        "if",
-        "import",
-        "let",
-        "loop",
-        "package",
-        "namespace",
-        "return",
-        "var",
-        "void",
-        "while",
-    )
-)
+_WORDS = """
+true false null in as break const continue else for function if import let loop
+package namespace return var void while
+"""
+_RESERVED = frozenset(_WORDS.split())
 
 
 def escaped(name: str) -> str:

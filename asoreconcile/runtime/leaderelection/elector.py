@@ -113,8 +113,8 @@ class LeaseElector:
         self._ended = threading.Event()
         self._ended.set()
         self._release_until = -inf
-        self._on_elected: Callable[[], None] = _nothing
-        self._on_lost: Callable[[], None] = _nothing
+        self._on_elected: Callable[[], None] = lambda: None
+        self._on_lost: Callable[[], None] = lambda: None
 
     def start(self, *, elected: Callable[[], None], lost: Callable[[], None]) -> None:
         """Start to acquire. `elected` is called on a separate thread; `lost` must not
@@ -392,7 +392,3 @@ def lease_elector(
     if not options.namespace:
         options = attrs.evolve(options, namespace=cluster.namespace)
     return LeaseElector(client, options, clock=clock, metrics=metrics, threads=threads)
-
-
-def _nothing() -> None:
-    """The callback before `start`."""

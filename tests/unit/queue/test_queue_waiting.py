@@ -7,8 +7,7 @@ import pytest
 from asoreconcile.queue.deadline_timer import DeadlineTimer
 from asoreconcile.queue.priority_queue import MAX_LABELS
 from asoreconcile.queue.queue_item import QueueItem, State
-from asoreconcile.queue.queue_state import Delayed, QueueState
-from asoreconcile.queue.snapshot import snapshot_of
+from asoreconcile.queue.queue_state import Delayed, QueueState, snapshot_of
 from asoreconcile.testing.clock import FakeClock
 
 NEVER = float("-inf")
