@@ -79,9 +79,7 @@ def test_missing_ones_are_installed_once(client):
 
 
 def test_an_installation_leaves_no_schemas_behind(client):
-    catalogue = Catalogue(
-        [KindFolder(files("asoreconcile.azure.controllers") / "kinds")]
-    )
+    catalogue = Catalogue(KindFolder(files("asoreconcile.azure.controllers") / "kinds"))
     vnet = catalogue.kind(VNET.group_kind).version()
     options = Options(crd_pattern="network.azure.com/VirtualNetwork*")
     before = vnet.table
