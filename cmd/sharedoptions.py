@@ -19,7 +19,12 @@ from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.config import load
-from asoreconcile.kube.errors import DecodeError, KubeCredentialError, TransportError
+from asoreconcile.kube.errors import (
+    DecodeError,
+    KubeCredentialError,
+    TransportError,
+    UnauthorizedError,
+)
 
 if TYPE_CHECKING:
     from asoreconcile.azure.catalogue.resolution import Answers
@@ -103,9 +108,19 @@ class ClusterChoice:
         with closing(KubeClient(config, user_agent="asoctl")) as client:
             try:
                 yield client
+            except UnauthorizedError as error:
+                raise AsoreconcileError(
+                    f"{error}: {config.url} does not accept the credentials of the "
+                    "kubeconfig: sign in again; kubectl auth whoami shows as whom"
+                ) from error
             except TransportError as error:
                 if isinstance(error, KubeCredentialError | DecodeError):
                     raise
+                if "certificate verify failed" in str(error):
+                    raise AsoreconcileError(
+                        f"{error}: the authority in the kubeconfig did not sign the "
+                        f"certificate of {config.url}: fetch the kubeconfig again"
+                    ) from error
                 raise AsoreconcileError(
                     f"{error}: look whether the API server {config.url} runs, and "
                     "whether KUBECONFIG or --kubeconfig names the right cluster"

@@ -70,7 +70,12 @@ from asoreconcile.base.objects import (
 )
 from asoreconcile.base.version import __version__
 from asoreconcile.kube.client import KubeClient
-from asoreconcile.kube.errors import ApiError, ForbiddenError, NotFoundError
+from asoreconcile.kube.errors import (
+    ApiError,
+    ForbiddenError,
+    NotFoundError,
+    UnauthorizedError,
+)
 from asoreconcile.kube.resources import (
     CONFIG_MAPS,
     CUSTOM_RESOURCE_DEFINITIONS,
@@ -158,8 +163,8 @@ class Examination:
     def findings(self) -> Iterator[Finding]:
         """Yield the findings as the checks end.
 
-        Raises TransportError if the cluster does not respond; every other failure is a
-        finding.
+        Raises TransportError if the cluster does not respond, and UnauthorizedError if
+        it knows no such user; every other failure is a finding.
         """
         refusals: dict[str, str] = {}
         for name, look in (
@@ -185,6 +190,8 @@ class Examination:
                 yield subject.unknown(
                     *((text, "") if first != name else _lack(refused))
                 )
+            except UnauthorizedError:
+                raise  # no other check would go on
             except ApiError as failed:
                 # The other checks may say why, such as webhooks that do not answer.
                 mend = "look at the other findings, and at the API server's log"

@@ -1,8 +1,10 @@
 """kubectl's habits: completion, `-w`, `-o`, colour, and a name that was mistyped."""
 
+import base64
 import json
 import sys
 import threading
+from datetime import UTC, datetime
 
 import click
 import pytest
@@ -15,6 +17,7 @@ from asoreconcile.azure.catalogue.crd import crd
 from asoreconcile.azure.cmd import sharedoptions, start, terminal
 from asoreconcile.azure.cmd.asoctl import main
 from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.base.certificates import Authority
 from asoreconcile.base.objects import GroupKind
 
 GROUPS = "/apis/resources.azure.com/v1api20200601/namespaces/default/resourcegroups"
@@ -146,3 +149,20 @@ def test_a_command_that_waits_says_so_on_a_terminal(monkeypatch, capsys):
     assert written.startswith("\rasoctl: waiting for an answer, 0 s")
     assert written.endswith("\r\x1b[K")
     assert capsys.readouterr().out == "done\nmore\nand on\n"
+
+
+def test_a_user_and_a_server_that_are_not_the_ones_meant_are_told(tmp_path):
+    file = tmp_path / "kubeconfig"
+    config = yaml.safe_load(file.read_text())
+    config["users"][0]["user"] = {"token": "of nobody"}
+    file.write_text(yaml.safe_dump(config))
+    for command in ("explain", "doctor"):
+        said = CliRunner().invoke(main, [command]).output
+        assert "does not accept the credentials of the kubeconfig: sign in" in said
+        assert len(said.splitlines()) == 1
+    other = Authority.make("other", now=datetime.now(UTC), days=1).pem
+    trusted = {"certificate-authority-data": base64.b64encode(other).decode()}
+    config["clusters"][0]["cluster"] |= trusted
+    file.write_text(yaml.safe_dump(config))
+    said = CliRunner().invoke(main, ["explain"]).output
+    assert "the authority in the kubeconfig did not sign the certificate" in said

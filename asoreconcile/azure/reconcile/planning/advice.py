@@ -177,6 +177,7 @@ _AZURE_CAUSES = {
 }
 _NOTHING_TO_DO = "Nothing to do: it mends itself"
 _DETACH = f"set the annotation {RECONCILE_POLICY}: detach-on-delete"
+_SKIP = f"set the annotation {RECONCILE_POLICY}: skip"
 _MISSING = (
     "Create what the message names, or correct the id in the spec; until then the "
     "write is repeated by itself."
@@ -209,6 +210,22 @@ _AZURE: Mapping[str, str] = {
     "UserErrorGenericResourceNotFound": _MISSING,
     "WorkspaceNotFound": _MISSING,
 }
+# Codes differ by service; their words say what is to be done.
+_BY_WORDS = {
+    "Quota|Limit(Exceeded|Reached)": "Ask Azure for more quota of the subscription in "
+    "this region, delete what is not needed, or choose a smaller size or another "
+    "region in the spec.",
+    "Sku.*NotAvailable|AllocationFailed|NotAvailableInLocation": "Choose another size, "
+    "zone or region in the spec: Azure does not offer this one there to the "
+    "subscription.",
+    "AlreadyTaken|NameNotAvailable|NameUnavailable|NameInUse": "Choose another name in "
+    "spec.azureName: this one is in use, maybe in another subscription.",
+    "AuthenticationToken|AuthenticationFailed": ADVICE["CredentialError"],
+}
+_REFUSED = (
+    "Do what the message says. The request is repeated by itself, and at once when the "
+    "spec changes."
+)
 _AUTHORIZATION = re.compile(
     r"client '(?P<client>[^']*)'(?: with object id '(?P<id>[^']*)')?.*?"
     r"perform action '(?P<action>[^']*)'.*?scope '(?P<scope>[^']*)'",
@@ -261,14 +278,21 @@ def advice_on(
         return ADVICE[reason]
     if reason in _BUSY | _THROTTLED:
         return f"{_NOTHING_TO_DO}, next try {next_try or 'within minutes'}."
+    if reason == "ScopeLocked" and deleting:
+        return _lock(message, _DETACH)
     if found := _PARSED.get(reason, _no_detail)(message):
         return found
     if deleting:
         return _deletion(message)
     if reason in _AZURE:
         return _AZURE[reason]
+    for words, text in _BY_WORDS.items():
+        if re.search(words, reason):
+            return text
     if severity == "Info":
         return f"{_NOTHING_TO_DO}."
+    if severity == "Warning":
+        return _REFUSED
     return ADVICE["Failed"] if reason else ""
 
 
@@ -302,10 +326,10 @@ def _policy(message: str) -> str:
     )
 
 
-def _lock(message: str) -> str:
+def _lock(message: str, other: str = _SKIP) -> str:
     locked = _LOCKED.search(message)
     place = locked[1] if locked else "the resource or its group"
-    return f"Remove the management lock on {place}, or {_DETACH}."
+    return f"Remove the management lock on {place}, or {other}."
 
 
 def _deletion(message: str) -> str:

@@ -45,10 +45,14 @@ MESSAGES = {
 def sentences():
     for reason in sorted(ADVICE):
         yield f"{reason}: {cause_of(reason, deleting=False)} {ADVICE[reason]}".rstrip()
-    codes = {*advice._BUSY, *advice._THROTTLED, *advice._AZURE, *advice._PARSED}
+    codes = {"QuotaExceeded", "SkuNotAvailable", "StorageAccountAlreadyTaken"}
+    codes |= {"InvalidAuthenticationToken", "SomeCodeOfAzure"}
+    codes |= {*advice._BUSY, *advice._THROTTLED, *advice._AZURE, *advice._PARSED}
     for code in sorted(codes):
         told = advice_on(code, "Warning", MESSAGES.get(code, ""), deleting=False)
         yield f"{code}: {cause_of(code, deleting=False)} {told}"
+    told = advice_on("ScopeLocked", "Warning", "", deleting=True)
+    yield f"ScopeLocked of a deletion: {told}"
     told = advice_on("BadRequest", "Warning", f"used by {NETWORK}/a", deleting=True)
     yield f"BadRequest of a deletion: {cause_of('BadRequest', deleting=True)} {told}"
 
