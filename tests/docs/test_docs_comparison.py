@@ -99,7 +99,7 @@ def test_controller_runtime_does_what_is_said_of_it(kubeconfig, tmp_path):
         pytest.skip("Go is not there")
     program = tmp_path / "trials"
     built = subprocess.run(
-        [go, "build", "-o", program, "./trials"],
+        [go, "build", "-ldflags=-s -w", "-o", program, "./trials"],
         cwd=GO,
         capture_output=True,
         text=True,
