@@ -26,11 +26,7 @@ from asoreconcile.azure.reconcile.scope.shared_dependencies import (
     SharedDependencies,
 )
 from asoreconcile.azure.reconcile.state.dependency_index import DependencyIndex
-from asoreconcile.azure.reconcile.state.sync_metrics import (
-    ConfirmationMetric,
-    ReplacedMetric,
-    SyncMetrics,
-)
+from asoreconcile.azure.reconcile.state.sync_metrics import SyncMetrics
 from asoreconcile.azure.reconcile.state.waiting import Waiting
 from asoreconcile.azure.reconcile.writes.deletion import delete_resource
 from asoreconcile.base.version import __version__
@@ -64,6 +60,7 @@ def shared_dependencies(
     """
     namespaces = app.informer(NAMESPACES, metadata_only=True)
     record_key = RecordKeySecret(app.client, settings.pod_namespace, app.clock)
+    syncs = SyncMetrics(app.registry)
     made = SharedDependencies(
         clock=app.clock,
         client=app.client,
@@ -85,9 +82,9 @@ def shared_dependencies(
         foreign_tags=settings.foreign_tags,
         ignore_fields=settings.ignore_fields,
         force_put_seconds=settings.force_put_seconds,
-        count_sync=SyncMetrics(app.registry).count,
-        count_replaced=ReplacedMetric(app.registry).count,
-        count_confirmation=ConfirmationMetric(app.registry).count,
+        count_sync=syncs.count,
+        count_replaced=syncs.count_replaced,
+        count_confirmation=syncs.count_confirmation,
         predecessor_renewed=lambda: app.predecessor_renewed,
         expressions=lambda: expressions,
         is_credential=NamedCredentials(kinds),

@@ -14,8 +14,6 @@ from asoreconcile.azure.controllers.ready_metrics import ReadyMetrics
 from asoreconcile.azure.expressions.metrics import ExpressionMetrics
 from asoreconcile.azure.middleware.metrics import ExtensionMetrics
 from asoreconcile.azure.reconcile.state.sync_metrics import (
-    ConfirmationMetric,
-    ReplacedMetric,
     SyncMetrics,
 )
 from asoreconcile.base.clock import SystemClock
@@ -68,10 +66,8 @@ def _operator() -> CollectorRegistry:
     registry = CollectorRegistry()
     for metrics in (
         ArmMetrics,
-        ConfirmationMetric,
         ExpressionMetrics,
         ExtensionMetrics,
-        ReplacedMetric,
         SyncMetrics,
     ):
         metrics(registry)

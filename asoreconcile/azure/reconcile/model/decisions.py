@@ -1,7 +1,7 @@
 """The decisions of a reconcile as values: pure functions make them, others act.
 
 A decision is a value if it has alternatives that are compared or tested as such:
-whether a sync PUTs (`drift`). `scope.effects` applies its effects.
+whether a sync PUTs (`drift`). `sync.effects` applies its effects.
 """
 
 from collections.abc import Mapping
@@ -24,8 +24,6 @@ AT_ONCE_SECONDS = 0.001
 # before more is started. Otherwise, of many objects applied at once, none would
 # progress until all are claimed.
 IN_PROGRESS_PRIORITY = 1
-# The delay before a lost operation is started again: Azure may lose the next one too.
-LOST_SECONDS = 5.0
 
 SyncCause = Literal[
     "unchanged",  # nothing differs
@@ -41,7 +39,6 @@ SyncCause = Literal[
     "braked",  # a PUT is due, but too many have followed a success
     "unrecorded",  # no PUT is recorded, and Azure does not show every declared value
 ]
-AnnotationPatch = Mapping[str, str | None]  # annotations; None removes one
 
 
 # Effects: changes of metadata, status, events, logs and memory. They read nothing.
@@ -49,10 +46,9 @@ AnnotationPatch = Mapping[str, str | None]  # annotations; None removes one
 
 @attrs.frozen
 class SetMetadata:
-    """Annotations and labels to write with the next write of metadata."""
+    """Annotations to write with the next write of metadata; None removes one."""
 
-    annotations: AnnotationPatch
-    labels: Mapping[str, str] = attrs.field(factory=dict)
+    annotations: Mapping[str, str | None]
 
 
 @attrs.frozen

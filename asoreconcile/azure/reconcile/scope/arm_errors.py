@@ -19,7 +19,6 @@ from asoreconcile.azure.catalogue.inputs import inputs_of, secret_texts
 from asoreconcile.azure.middleware.chain import ExtensionFailedError
 from asoreconcile.azure.middleware.extension_points import CLASSIFY_ERROR
 from asoreconcile.azure.middleware.requests import ClassifyError
-from asoreconcile.azure.reconcile.model.decisions import LOST_SECONDS
 from asoreconcile.azure.reconcile.model.export_targets import destinations, shown_values
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.base.errors import RetryError
@@ -27,6 +26,8 @@ from asoreconcile.base.log import Untruncated
 from asoreconcile.base.objects import spec
 
 _STATUSES = frozenset(HTTPStatus)
+# The delay before a lost operation is started again: Azure may lose the next one too.
+_LOST_SECONDS = 5.0
 _Action = Literal["CreateOrUpdate", "Delete", "Read"]
 _MESSAGES: dict[_Action, str] = {
     "CreateOrUpdate": "Error during CreateOrUpdate",
@@ -93,7 +94,7 @@ def operation_lost(scope: ReconcileScope, lost: Restart) -> ConditionError:
             after_seconds=refused.after_seconds,
         )
         failed.__cause__ = lost.error
-    failed.after_seconds = max(failed.after_seconds, LOST_SECONDS)
+    failed.after_seconds = max(failed.after_seconds, _LOST_SECONDS)
     return failed
 
 

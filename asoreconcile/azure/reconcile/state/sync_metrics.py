@@ -34,6 +34,18 @@ class SyncMetrics:
             ("value",),
             registry=registry,
         )
+        self._replaced = Counter(
+            "asoreconcile_foreign_values_replaced",
+            "PUTs that removed or overwrote values that others wrote, by kind",
+            ("kind",),
+            registry=registry,
+        )
+        self._confirmations = Counter(
+            "asoreconcile_confirmations",
+            "Reads of an object, its Namespace or its rivals before a PUT or DELETE",
+            ("of",),
+            registry=registry,
+        )
 
     def count(self, cause: SyncCause, is_put: bool) -> None:
         """Count a sync; is_put: whether it sends a PUT."""
@@ -42,36 +54,12 @@ class SyncMetrics:
             value = "declared" if cause == "drift" else "undeclared"
             self._drift.labels(value).inc()
 
+    def count_replaced(self, kind: GroupKind) -> None:
+        """Count a PUT of a kind that replaces values of others."""
+        self._replaced.labels(str(kind)).inc()
 
-class ReplacedMetric:
-    """Counts PUTs that replace values of others. Thread-safe."""
-
-    def __init__(self, registry: CollectorRegistry) -> None:
-        self._puts = Counter(
-            "asoreconcile_foreign_values_replaced",
-            "PUTs that removed or overwrote values that others wrote, by kind",
-            ("kind",),
-            registry=registry,
-        )
-
-    def count(self, kind: GroupKind) -> None:
-        """Count a PUT of a kind."""
-        self._puts.labels(str(kind)).inc()
-
-
-class ConfirmationMetric:
-    """Counts reads of the cluster that a PUT or DELETE waits for. Thread-safe."""
-
-    def __init__(self, registry: CollectorRegistry) -> None:
-        self._reads = Counter(
-            "asoreconcile_confirmations",
-            "Reads of an object, its Namespace or its rivals before a PUT or DELETE",
-            ("of",),
-            registry=registry,
-        )
-
-    def count(self, of: Confirmed) -> None:
+    def count_confirmation(self, of: Confirmed) -> None:
         """Count a read of the object, of its Namespace, or of all objects of its
-        kind.
+        kind, that a PUT or DELETE waits for.
         """
-        self._reads.labels(of).inc()
+        self._confirmations.labels(of).inc()

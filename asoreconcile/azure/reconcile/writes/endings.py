@@ -42,16 +42,13 @@ from asoreconcile.azure.reconcile.model.if_exists import IF_EXISTS
 from asoreconcile.azure.reconcile.model.owner import Owner
 from asoreconcile.azure.reconcile.model.switches import is_on
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
-from asoreconcile.azure.reconcile.scope.arm_errors import (
-    read_failed,
-    unreachable,
-)
-from asoreconcile.azure.reconcile.scope.effects import apply
+from asoreconcile.azure.reconcile.scope.arm_errors import read_failed, unreachable
 from asoreconcile.azure.reconcile.scope.next_sync import seconds_until_next_sync
 from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.sync.desired import Desired, RenderedSpec
 from asoreconcile.azure.reconcile.sync.drift import failed_state
+from asoreconcile.azure.reconcile.sync.effects import apply
 from asoreconcile.azure.reconcile.sync.learned import has_kept_identity, learned
 from asoreconcile.azure.reconcile.sync.put_record import has_other_inputs
 from asoreconcile.azure.reconcile.sync.resource_reads import observed_status
@@ -197,8 +194,9 @@ def _learn(
     """
     if rendered is None:
         return
-    attempts = scope.memory.repair_attempts
-    apply(scope, learned(rendered, mode, sent=sent, attempts=attempts))
+    patcher, memory, operator = scope.patcher, scope.memory, scope.operator
+    effects = learned(rendered, mode, sent=sent, attempts=memory.repair_attempts)
+    apply(effects, patcher, scope.context, memory, operator.count_sync)
 
 
 def _require_success(

@@ -43,7 +43,6 @@ from asoreconcile.azure.reconcile.model.owner import Owner
 from asoreconcile.azure.reconcile.model.placeholders import placeholders_left
 from asoreconcile.azure.reconcile.model.put_budget import PUT_BUDGET_SPENT, budget_spent
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
-from asoreconcile.azure.reconcile.scope.effects import apply
 from asoreconcile.azure.reconcile.scope.next_sync import seconds_after_resumption
 from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
@@ -55,6 +54,7 @@ from asoreconcile.azure.reconcile.state.sync_schedule import (
 )
 from asoreconcile.azure.reconcile.sync.desired import Desired, RenderedSpec
 from asoreconcile.azure.reconcile.sync.drift import SyncFacts
+from asoreconcile.azure.reconcile.sync.effects import apply
 from asoreconcile.azure.reconcile.sync.look import Look, look
 from asoreconcile.azure.reconcile.sync.put_record import (
     is_recorded,
@@ -213,7 +213,8 @@ def _reach(
         if isinstance(decided.then, Read):
             # The resource is in order: it was taken over without a PUT.
             patcher.annotate(accept_claim(scope, arm_id))
-        apply(scope, decided.effects)
+        context = scope.context
+        apply(decided.effects, patcher, context, memory, operator.count_sync)
         if isinstance(decided.then, Fail):
             raise decided.then.error
         read = decided.then
@@ -342,7 +343,7 @@ def _sent(
 ) -> ReconcileOutcome:
     patcher, memory = scope.patcher, scope.memory
     attempts = memory.repair_attempts
-    apply(scope, effects)
+    apply(effects, patcher, scope.context, memory, scope.operator.count_sync)
     answer = send_put(scope, request, reading)
     if not isinstance(answer, ArmError):
         patcher.annotate(accept_claim(scope, request.arm_id))
