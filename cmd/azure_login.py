@@ -36,7 +36,9 @@ def signed_in(
     They write nothing by themselves, and sign in with their first request. Raises
     click.UsageError for settings that cannot be used, of the connection too.
     """
-    source, settings = credential_source(environment), _settings(environment)
+    with usage_errors(SettingsError):
+        settings = from_environment({**environment, **_OF_A_POD})
+    source = _credential_source(settings, environment)
     factory = ArmClientFactory(
         clock=SystemClock(),
         user_agent="asoctl",
@@ -51,13 +53,14 @@ def signed_in(
         yield made
 
 
-def credential_source(environment: Mapping[str, str]) -> CredentialSource:
+def _credential_source(
+    settings: Settings, environment: Mapping[str, str]
+) -> CredentialSource:
     """Return the settings' global credential if there is one, else the Azure CLI's.
 
     A machine's managed identity is not used: a person's machine has none, and finding
-    that out takes long. Raises click.UsageError.
+    that out takes long.
     """
-    settings = _settings(environment)
     if settings.credential is not None and any(map(environment.get, _SIGN_INS)):
         return settings.credential
     return AzureCli(
@@ -65,8 +68,3 @@ def credential_source(environment: Mapping[str, str]) -> CredentialSource:
         cloud=settings.cloud,
         tenant_id=environment.get("AZURE_TENANT_ID", ""),
     )
-
-
-def _settings(environment: Mapping[str, str]) -> Settings:
-    with usage_errors(SettingsError):
-        return from_environment({**environment, **_OF_A_POD})

@@ -11,7 +11,6 @@ from asoreconcile.azure.cmd.aso_options import is_flagged
 from asoreconcile.azure.cmd.terminal import end_waiting, say
 from asoreconcile.azure.reconcile.planning.resource_import.report import (
     ImportOutcome,
-    NoReporter,
     Reporter,
 )
 from asoreconcile.base.clock import Clock, SystemClock
@@ -32,7 +31,7 @@ def progress(clock: Clock | None = None) -> Iterator[Reporter]:
     afterwards.
     """
     if is_flagged("quiet") and not is_flagged("verbose"):
-        yield NoReporter()
+        yield Reporter()
         return
     if is_flagged("simple") or not sys.stderr.isatty():
         yield LineReporter(clock or SystemClock())
@@ -60,7 +59,7 @@ def progress(clock: Clock | None = None) -> Iterator[Reporter]:
         yield BarReporter(shown)
 
 
-class _CountingReporter(NoReporter):
+class _CountingReporter(Reporter):
     """Counts resources to read, those that are read, and failures; `_show` shows the
     counts.
     """

@@ -95,26 +95,22 @@ class ConversionEndpoint:
                 return
 
 
+@attrs.define
 class MoreKinds:
-    """Installs all other kinds of the catalogue on a thread, once `begin` is called."""
+    """Installs all other kinds of the catalogue on a thread, once `begin` is called.
 
-    def __init__(
-        self,
-        manifests: AppliedManifests,
-        cluster: LocalCluster,
-        stop: threading.Event,
-        *,
-        conversion: WebhookClient | None,
-    ) -> None:
-        """stop: ends the installation.
-        conversion: the conversion webhook.
-        """
-        self._manifests = manifests
-        self._cluster = cluster
-        self._stop = stop
-        self._conversion = conversion
-        self._pool = ThreadPoolExecutor(1, "more kinds")
-        self._installing: Future[int] | None = None
+    stop: ends the installation.
+    conversion: the conversion webhook.
+    """
+
+    _manifests: AppliedManifests
+    _cluster: LocalCluster
+    _stop: threading.Event
+    _conversion: WebhookClient | None
+    _pool: ThreadPoolExecutor = attrs.field(
+        factory=lambda: ThreadPoolExecutor(1, "more kinds"), init=False
+    )
+    _installing: Future[int] | None = attrs.field(default=None, init=False)
 
     def begin(self) -> None:
         """Start; later calls do nothing."""

@@ -5,7 +5,6 @@ import shutil
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Protocol
 
 import click
 
@@ -118,18 +117,9 @@ _UP = "\x1b[{}A"
 _CLEAR_BELOW = "\x1b[J"
 
 
-class StatusView(Protocol):
-    """Shows the present rows each time it is called."""
-
-    def show(self, rows: Sequence[Row], *, total_requests: int, note: str) -> None:
-        """Show the rows. note: one more line; "" for none.
-
-        Raises OSError if the output is no longer read.
-        """
-
-
-def view(foot: Sequence[str]) -> StatusView:
-    """Return a table if it can be redrawn in place, else lines.
+def view(foot: Sequence[str]) -> "Lines | LiveTable":
+    """Return a table if it can be redrawn in place, else lines. Both raise OSError if
+    the output is no longer read.
 
     foot: the command that reaches the objects from another terminal, and addresses.
     They stay below the table; lines begin with them.

@@ -90,7 +90,6 @@ class Role:
     """
 
     why: str
-    kind: str
     name: str
     rules: list[Rule]
     namespace: str = ""
@@ -102,7 +101,7 @@ class Role:
         meta["labels"] = {"app.kubernetes.io/name": "asoreconcile"}
         head = {
             "apiVersion": "rbac.authorization.k8s.io/v1",
-            "kind": self.kind,
+            "kind": "Role" if self.namespace else "ClusterRole",
             "metadata": meta,
         }
         rules = "".join(rule.text() for rule in self.rules)
@@ -268,26 +267,22 @@ def roles() -> Iterator[Role]:
     yield Role(
         "For the reconciled objects. operator.yaml binds it to the whole cluster, "
         "tenant.yaml to single namespaces.",
-        "ClusterRole",
         f"{prefix}-manager-role",
         list(objects()),
     )
     yield Role(
         "For objects without a namespace. It shows no content of any namespace.",
-        "ClusterRole",
         f"{prefix}-cluster-reader-role",
         list(cluster()),
     )
     yield Role(
         "For --enable-leader-election, in the operator's own namespace.",
-        "Role",
         f"{prefix}-leader-election-role",
         list(election()),
         NAMESPACE,
     )
     yield Role(
         "For the key of the operator's records, in the operator's own namespace.",
-        "Role",
         f"{prefix}-record-key-role",
         list(record_key()),
         NAMESPACE,
@@ -295,7 +290,6 @@ def roles() -> Iterator[Role]:
     yield Role(
         "Only needed for --crd-pattern, and for webhooks whose certificate the operator "
         "makes: otherwise the manager never writes a CRD.",
-        "ClusterRole",
         f"{prefix}-crd-manager-role",
         list(definitions()),
     )
@@ -340,7 +334,6 @@ def kustomize(rbac: str) -> Iterator[tuple[Path, str]]:
         placed[PLACES.get(name, "base")].append(text)
     certificate_role = Role(
         "For the webhooks' certificate, in the operator's own namespace.",
-        "Role",
         "azureserviceoperator-webhook-certificate-role",
         list(certificate()),
         NAMESPACE,

@@ -144,7 +144,7 @@ class ClusterPage:
         """Return the queues and budgets, as far as they are known."""
         return {"queues": [], "budgets": []}
 
-    def requests(self, after: str) -> JsonObject:  # noqa: ARG002
+    def requests(self) -> JsonObject:
         """Return the last requests to Azure, the newest first."""
         return {"requests": []}
 

@@ -67,7 +67,7 @@ class PageServer:
             "objects": lambda _: page.index.all(),
             "object": lambda request: page.object(request.query.get("key", "")),
             "charts": lambda _: page.charts(),
-            "requests": lambda request: page.requests(request.query.get("after", "")),
+            "requests": lambda _: page.requests(),
         }
 
     @property

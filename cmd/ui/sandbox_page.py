@@ -74,7 +74,7 @@ class SandboxPage(ClusterPage):
         """Return the manager's queues and budgets."""
         return self._charts.document
 
-    def requests(self, after: str) -> JsonObject:  # noqa: ARG002
+    def requests(self) -> JsonObject:
         """Return the last requests to Azure, the newest first."""
         return {"requests": self._log.last()}
 

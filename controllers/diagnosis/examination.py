@@ -128,6 +128,7 @@ class Installation:
     lease: str = "controllers-leader-election-azinfra-generated"
 
 
+@attrs.define(slots=False)
 class Examination:
     """One examination of an installation. Blocking; for one thread.
 
@@ -137,28 +138,16 @@ class Examination:
     environment: of this process.
     """
 
-    def __init__(
-        self,
-        client: KubeClient,
-        catalogue: Catalogue,
-        *,
-        installation: Installation,
-        sign_in: Callable[[CredentialSource], int] | None,
-        own_sign_in: Callable[[], Finding] | None,
-        environment: Mapping[str, str],
-        clock: Clock,
-    ) -> None:
-        self._client = client
-        self._catalogue = catalogue
-        self._at = installation
-        self._sign_in = sign_in
-        self._own_sign_in = own_sign_in
-        self._environment = environment
-        self._clock = clock
-        self._unlisted: dict[str, str] = {}
-        self._refused: dict[str, ForbiddenError] = {}
-        self._elsewhere: Sequence[str] = ()
-        self._now = clock.now()
+    _client: KubeClient
+    _catalogue: Catalogue
+    _at: Installation = attrs.field(alias="installation")
+    _sign_in: Callable[[CredentialSource], int] | None
+    _own_sign_in: Callable[[], Finding] | None
+    _environment: Mapping[str, str]
+    _clock: Clock
+    _unlisted: dict[str, str] = attrs.field(factory=dict, init=False)
+    _refused: dict[str, ForbiddenError] = attrs.field(factory=dict, init=False)
+    _elsewhere: Sequence[str] = attrs.field(default=(), init=False)
 
     def findings(self) -> Iterator[Finding]:
         """Yield the findings as the checks end.
@@ -269,7 +258,7 @@ class Examination:
         if self._deployment is None and self._lease is None:
             return
         name = self._place(self._at.lease)
-        yield from checks.of_lease(self._lease, name, self._now)
+        yield from checks.of_lease(self._lease, name, self._clock.now())
 
     def _kinds(self) -> Iterator[Finding]:
         try:
@@ -285,7 +274,9 @@ class Examination:
 
     def _webhooks(self) -> Iterator[Finding]:
         serving = self._get(SECRETS, SERVING_SECRET)
-        yield from webhook_checks.of_conversions(self._crds, self._now, serving=serving)
+        yield from webhook_checks.of_conversions(
+            self._crds, self._clock.now(), serving=serving
+        )
         found = {}
         for kind, plural, name in _CONFIGURATIONS:
             resource = ApiResource(_ADMISSION, "v1", plural, kind, namespaced=False)
@@ -295,7 +286,7 @@ class Examination:
         for key, what in asked.items():
             service = self._read(_SERVICES, key)
             yield from webhook_checks.of_service(key, service, what, self._deployment)
-        yield from webhook_checks.of_serving_certificate(serving, self._now)
+        yield from webhook_checks.of_serving_certificate(serving, self._clock.now())
         if serving is None and self._deployment is not None and not self._is_aso:
             lost = self._place(SERVING_SECRET)
             yield from webhook_checks.of_lost_certificate(
@@ -305,7 +296,7 @@ class Examination:
     def _not_ready(self) -> Iterator[Finding]:
         objects = self._objects
         unread = [*self._unlisted, *self._refused]
-        yield from checks.of_objects(objects, self._now, unread)
+        yield from checks.of_objects(objects, self._clock.now(), unread)
         for refused in [*self._refused.values()][:1]:
             yield _OBJECTS.unknown(*_lack(refused))
         yield from checks.of_policies(self._objects, self._namespaces)

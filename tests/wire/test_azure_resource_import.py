@@ -28,7 +28,7 @@ from asoreconcile.azure.reconcile.planning.resource_import.importer import (
     ResourceImporter,
 )
 from asoreconcile.azure.reconcile.planning.resource_import.options import ImportOptions
-from asoreconcile.azure.reconcile.planning.resource_import.report import NoReporter
+from asoreconcile.azure.reconcile.planning.resource_import.report import Reporter
 from asoreconcile.base import jsontext
 from asoreconcile.base.clock import SystemClock
 from asoreconcile.base.objects import GroupKind
@@ -295,7 +295,7 @@ def test_an_id_that_cannot_be_imported_says_why_before_anything_is_read(
     assert not azure.journal
 
 
-class Waits(NoReporter):
+class Waits(Reporter):
     def __init__(self):
         self.seconds = []
 

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol, TypeVar
 
+import attrs
 import tenacity
 
 from asoreconcile.azure.arm.budget import ThrottledError
@@ -39,6 +40,7 @@ class ReadClient(Protocol):
         """Yield the entries of a list; raises as `get`."""
 
 
+@attrs.frozen
 class PatientReads:
     """Blocks until ARM answers. Thread-safe.
 
@@ -48,18 +50,10 @@ class PatientReads:
     tried up to five times in all.
     """
 
-    def __init__(
-        self,
-        client: ReadClient,
-        *,
-        clock: Clock,
-        stop: threading.Event,
-        on_wait: Callable[[float, str], None],
-    ) -> None:
-        self._client = client
-        self._clock = clock
-        self._stop = stop
-        self._on_wait = on_wait
+    _client: ReadClient
+    _clock: Clock
+    _stop: threading.Event
+    _on_wait: Callable[[float, str], None]
 
     def get(self, arm_id: str, api_version: str) -> JsonObject:
         """Read a resource. Raises ArmError, ArmTransportError, StoppedError."""

@@ -29,7 +29,7 @@ def test_flags_are_taken_before_and_after_the_command(words, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "reporter"),
     [
-        (["--quiet"], "NoReporter"),
+        (["--quiet"], "Reporter"),
         (["-q", "--verbose"], "LineReporter"),
         (["--simple-logging"], "LineReporter"),
     ],

@@ -50,7 +50,6 @@ from asoreconcile.azure.reconcile.planning.resource_import.options import Import
 from asoreconcile.azure.reconcile.planning.resource_import.report import (
     ImportOutcome,
     ImportReport,
-    NoReporter,
     Reporter,
     in_order,
 )
@@ -105,7 +104,7 @@ class ResourceImporter:
     ) -> None:
         """Raises NotInCatalogueError, UnknownVersionError, ExtensionError."""
         self._options = options or ImportOptions()
-        self._reporter = reporter or NoReporter()
+        self._reporter = reporter or Reporter()
         self._types = ChildTypes(
             catalogue, versions=self._options.versions, wanted=self._options.wanted
         )

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Literal, Protocol
+from typing import Literal
 
 import attrs
 
@@ -25,30 +25,19 @@ class ImportOutcome:
     is_list: bool = False
 
 
-class Reporter(Protocol):
-    """Follows an import. `waiting` is called by any thread, the others by one."""
+class Reporter:
+    """Follows an import, and shows nothing of it. `waiting` is called by any thread,
+    the others by one.
+    """
 
     def found(self, count: int) -> None:
-        """So many resources more are to be read."""
+        """Learn that so many resources more are to be read."""
 
     def outcome(self, outcome: ImportOutcome) -> None:
-        """Told of each resource and list once, when it is done with."""
+        """Learn of a resource or list, once, when it is done with."""
 
     def waiting(self, seconds: float, why: str) -> None:
-        """A read waits before it is tried again."""
-
-
-class NoReporter:
-    """A reporter that prints no progress."""
-
-    def found(self, count: int) -> None:
-        """Does nothing."""
-
-    def outcome(self, outcome: ImportOutcome) -> None:
-        """Does nothing."""
-
-    def waiting(self, seconds: float, why: str) -> None:
-        """Does nothing."""
+        """Learn that a read waits before it is tried again."""
 
 
 @attrs.frozen
