@@ -18,7 +18,12 @@ from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.discovery import discover
 from asoreconcile.azure.reconcile.model.conditions import DRIFTED, is_ready
 from asoreconcile.azure.reconcile.model.pace import period_of
-from asoreconcile.azure.reconcile.planning.explanation import explain
+from asoreconcile.azure.reconcile.planning.explanation import (
+    event_text,
+    explain,
+    last_seen,
+    times_seen,
+)
 from asoreconcile.azure.reconcile.state.sync_schedule import seconds_until_sync
 from asoreconcile.base.clock import SystemClock
 from asoreconcile.base.errors import AsoreconcileError
@@ -236,13 +241,10 @@ def _condition(one: JsonObject) -> JsonObject:
 
 
 def _event(event: JsonObject) -> JsonObject:
-    series = event.get("series") or {}
     return {
-        "time": series.get("lastObservedTime")
-        or event.get("lastTimestamp")
-        or event.get("eventTime"),
+        "time": last_seen(event) or None,
         "type": event.get("type"),
         "reason": event.get("reason"),
-        "message": event.get("message") or event.get("note") or "",
-        "count": series.get("count") or event.get("count") or 1,
+        "message": event_text(event),
+        "count": times_seen(event),
     }

@@ -282,11 +282,13 @@ def _operation(obj: JsonObject, events: Sequence[JsonObject], now: datetime) -> 
         return "a deletion is wanted" if is_deleting(obj) else ""
     verb = "create or update" if found.get(POLLER_ID) == PUT_POLLER else "delete"
     starts = [one for one in events if str(one.get("reason")).startswith("Begin")]
-    since = _ago(_last_seen(starts[-1]), now) if starts else ""
+    since = _ago(last_seen(starts[-1]), now) if starts else ""
     text = f"Azure was asked to {verb}{since}; the operation runs and is polled"
     later = events[events.index(starts[-1]) + 1 :] if starts else events
     if later:
-        text += f"; last heard of{_ago(_last_seen(later[-1]), now)}: {_text(later[-1])}"
+        text += (
+            f"; last heard of{_ago(last_seen(later[-1]), now)}: {event_text(later[-1])}"
+        )
     return text
 
 
@@ -391,9 +393,9 @@ def _asked_by_azure(events: Sequence[JsonObject], now: datetime) -> str:
     that time is over.
     """
     for event in reversed(events):
-        if asked := _ASKED.search(_text(event)):
+        if asked := _ASKED.search(event_text(event)):
             try:
-                seen = datetime.fromisoformat(_last_seen(event))
+                seen = datetime.fromisoformat(last_seen(event))
             except ValueError:
                 return ""
             again = seen + timedelta(seconds=int(asked[1]))
@@ -405,18 +407,25 @@ def _asked_by_azure(events: Sequence[JsonObject], now: datetime) -> str:
 
 
 def _event(event: JsonObject, now: datetime) -> str:
-    series: Any = event.get("series") or {}
-    count = series.get("count") or event.get("count") or 1
+    count = times_seen(event)
     times = f" ({count} times)" if count > 1 else ""
-    ago = _ago(_last_seen(event), now)
-    return f"{event.get('type')} {event.get('reason')}{ago}: {_text(event)}{times}"
+    ago = _ago(last_seen(event), now)
+    return f"{event.get('type')} {event.get('reason')}{ago}: {event_text(event)}{times}"
 
 
-def _text(event: JsonObject) -> str:
+def times_seen(event: JsonObject) -> int:
+    """Return how often an event was seen."""
+    series: Any = event.get("series") or {}
+    return series.get("count") or event.get("count") or 1
+
+
+def event_text(event: JsonObject) -> str:
+    """Return the message of an event, of either API."""
     return str(event.get("message") or event.get("note") or "")
 
 
-def _last_seen(event: JsonObject) -> str:
+def last_seen(event: JsonObject) -> str:
+    """Return when an event was seen last; "" if that is not known."""
     series: Any = event.get("series") or {}
     return str(
         series.get("lastObservedTime")

@@ -27,6 +27,7 @@ from asoreconcile.azure.reconcile.model.never_shown import is_never_shown
 from asoreconcile.azure.reconcile.model.normalization import is_same
 from asoreconcile.base.objects import GroupKind, JsonObject
 from asoreconcile.redaction import HIDDEN as STARS
+from asoreconcile.resources.class_fields import camel_case
 
 ChangeAction = Literal["no change", "create", "update", "replace needed", "cannot tell"]
 
@@ -89,23 +90,8 @@ class PlannedChange:
 
     def to_json(self) -> JsonObject:
         """Return the change as `asoctl plan --output json` prints it."""
-        return {
-            "kind": str(self.kind),
-            "namespace": self.namespace,
-            "name": self.name,
-            "action": self.action,
-            "armId": self.arm_id,
-            "apiVersion": self.api_version,
-            "owner": self.owner,
-            "why": self.why,
-            "changes": [attrs.asdict(change) for change in self.changes],
-            "writeOnly": [*self.write_only],
-            "statements": [*self.statements],
-            "kept": [*self.kept],
-            "replaced": [*self.replaced],
-            "sent": self.sent,
-            "found": self.found,
-        }
+        made = {camel_case(name): value for name, value in attrs.asdict(self).items()}
+        return {**made, "kind": str(self.kind)}
 
 
 def compared(
