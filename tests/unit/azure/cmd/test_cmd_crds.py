@@ -73,7 +73,10 @@ def test_a_module_is_found_by_its_name(run):
         ("x = ", "cannot be imported: invalid syntax"),
         ("x = 1", "has no class that @resource decorates"),
         (KINDS.replace("host: str", "host: int | list[str]"), "Spec.host: "),
-        (KINDS.replace('"websites"', '"Websites"'), "is no plural: give one in lower case"),
+        (
+            KINDS.replace('"websites"', '"Websites"'),
+            "is no plural: give one in lower case",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_in_a_line(run, text, said):
