@@ -12,7 +12,7 @@ import click
 from asoreconcile.azure.cmd.sharedoptions import ClusterChoice
 from asoreconcile.azure.cmd.terminal import say
 from asoreconcile.base.errors import AsoreconcileError
-from asoreconcile.base.objects import key_of
+from asoreconcile.base.objects import GroupKind, key_of
 
 _NO_FILES = ":4"  # of cobra's directives, which kubectl expects
 
@@ -57,6 +57,7 @@ def namespaces(ctx: click.Context) -> Iterable[str]:
 def kinds_and_names(ctx: click.Context) -> Iterable[str]:
     """Complete a kind, then the names of its objects in the namespace."""
     from asoreconcile.azure.cmd.cluster_reads import served_resources
+    from asoreconcile.azure.cmd.kind_names import kinds_named
     from asoreconcile.azure.controllers.catalogue import builtin
     from asoreconcile.kube.selection import Selection
 
@@ -66,8 +67,9 @@ def kinds_and_names(ctx: click.Context) -> Iterable[str]:
     choice, found = choice_of(ctx), []
     namespace = ctx.params.get("namespace") or choice.config().namespace
     with choice.client() as client:
+        kinds = [one.group_kind for one in kinds_named(words[0], builtin(), client)]
         for resource in served_resources(client):
-            if words[0].lower() in (resource.kind.lower(), resource.plural):
+            if GroupKind(resource.group, resource.kind) in kinds:
                 chosen = Selection(resource, namespace=namespace)
                 found += [key_of(obj).name for obj in client.list_all(chosen)]
     return found

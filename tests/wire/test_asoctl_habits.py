@@ -53,6 +53,7 @@ def cluster(server, tmp_path, monkeypatch):
         (["explain", "-n"], "def", lambda given: given == ["default"]),
         (["explain"], "resourceg", lambda given: given == ["resourcegroup"]),
         (["explain", "resourcegroup"], "s", lambda given: given == ["shop"]),
+        (["explain", "rg"], "", lambda given: given == ["shop"]),
         (["explain", "--context", "no", "-n"], "", lambda given: given == []),
         (["doctor", "--operator-namespace"], "default", lambda given: len(given) == 1),
     ],
