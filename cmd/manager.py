@@ -270,7 +270,7 @@ def manager(
         from asoreconcile.azure.controllers.options import Options
 
     if all_versions and webhook_port == 0:
-        message = "--all-versions needs --webhook-port: somebody has to convert"
+        message = "--all-versions needs --webhook-port, for the conversion webhook"
         raise click.UsageError(message)
     log.configure(
         json=json_logging or log_format == "json",

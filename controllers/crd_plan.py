@@ -128,8 +128,8 @@ def plan(kind: Kind, live: JsonObject, wanted: DesiredCrds) -> CrdPlan:
     if wanted.conversion is None and len(versions) > 1:
         listed = ", ".join(names)
         return CrdPlan(
-            why=f"it serves {listed}, and nobody converts: serve webhooks and run with "
-            "--all-versions"
+            why=f"it serves {listed} without a conversion webhook: run with "
+            "--webhook-port and --all-versions"
         )
     storage = _kept_storage(kind, live) if wanted.conversion else ""
     document = wanted.manifest(kind, versions, storage=storage)

@@ -197,7 +197,7 @@ class CrdInstaller:
                 return self._write(live, planned)
             except (ConflictError, NotFoundError):
                 continue  # somebody wrote it meanwhile: decide again
-        return False, "it is written by somebody else all the time"
+        return False, "another writer changes it again and again"
 
     def _create(self, document: JsonObject) -> bool:
         """Create a CRD; return false if another process created it first."""

@@ -110,8 +110,8 @@ def served_in(
             versions[group_kind] = kind.version(names[0])
         elif not converts:
             refused[group_kind] = (
-                "its objects are stored in a form that somebody has to convert: run "
-                "the manager with --webhook-port"
+                "its objects are stored in a form that needs the conversion webhook: "
+                "run the manager with --webhook-port"
             )
         elif stored_name(kind) in names:
             versions[group_kind] = kept_stored(kind)

@@ -269,7 +269,10 @@ class Lifecycle:
             try:
                 self._threads.start(name, partial(self._hand_over, leaving))
             except RuntimeError:  # no thread to be had: `begin` tries again
-                _log.exception("Nobody waits for the last reconcile", thread=name)
+                _log.exception(
+                    "Cannot start a thread that waits for the last reconcile",
+                    thread=name,
+                )
                 self.on_failure()
             else:
                 leaving.watched = True

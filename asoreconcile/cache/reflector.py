@@ -251,7 +251,7 @@ class Reflector:
             self._streaming.silent()
             self._is_refused = True
             raise _NoStreamingError("the initial state has no end")
-        raise TransportError("the watch ended inside the initial state")
+        raise TransportError("the watch ended before it had sent all objects")
 
     def _take_state(self, state: InitialList) -> None:
         # A stream that `stop` closed may be incomplete.

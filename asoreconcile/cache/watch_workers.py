@@ -141,7 +141,7 @@ class WatchWorkers:
         held = self.held_up()
         if held:
             _log.warning(
-                "Handlers take long: they are to enqueue, and return",
+                "Event handlers block: a handler should only enqueue requests",
                 watches=sorted(held),
                 threads=self._workers,
             )

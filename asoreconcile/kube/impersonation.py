@@ -40,7 +40,9 @@ def impersonating(
     It replaces the configuration's own impersonation.
     """
     if not user:
-        raise ValueError("say whom to act as: groups alone are nobody")
+        raise ValueError(
+            "user is missing: name the user to act as, also if groups are given"
+        )
     check_list("groups", groups)
     headers = impersonation_headers(user, groups=groups, uid=uid, extra=extra)
     return attrs.evolve(config, impersonation=headers)

@@ -24,7 +24,7 @@ _FAILURES: Mapping[FailureCount, tuple[str, str]] = {
     ),
     "panics": (
         "reconcile_panics_total",
-        "Reconciles that raised what nobody expects",
+        "Reconciles that raised an unexpected exception",
     ),
     "timeouts": (
         "reconcile_timeouts_total",

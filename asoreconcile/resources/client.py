@@ -368,8 +368,8 @@ def _become(
         changed = obj
     elif not isinstance(changed, kind.cls):
         raise TypeError(
-            f"the change returned {changed!r:.80}: it is to change the "
-            f"{kind.cls.__name__} that it gets, or to return another one"
+            f"the change returned {changed!r:.80}: change the "
+            f"{kind.cls.__name__} that it gets, or return another one"
         )
     made = kind.encode(changed)
     carry_unknown(kind.cls, start, made)

@@ -193,7 +193,7 @@ def _reader(kind: Any, plans: list[_Plan]) -> Decode:
 
     def read(value: Any) -> Any:
         if type(value) is not dict:
-            raise MismatchError("is to be an object", value)
+            raise MismatchError("must be an object", value)
         given: dict[str, Any] = {}
         count = 0
         stated: list[str] = []

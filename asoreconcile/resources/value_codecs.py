@@ -134,7 +134,7 @@ def _union_codec(choices: Sequence[Any], nested: Nested) -> ValueCodec:
         return ValueCodec(_number)
     shown = " | ".join(getattr(one, "__name__", str(one)) for one in choices)
     raise ResourceError(
-        f"{shown}: a value has one type; int | str alone is a union that Kubernetes has"
+        f"{shown}: give one type; the only union that Kubernetes has is int | str"
     )
 
 
@@ -155,31 +155,31 @@ def _scalar(kind: type) -> ValueCodec | None:
 
 def _string(value: Any) -> Any:
     if type(value) is not str:
-        raise MismatchError("is to be a string", value)
+        raise MismatchError("must be a string", value)
     return value
 
 
 def _boolean(value: Any) -> Any:
     if type(value) is not bool:
-        raise MismatchError("is to be true or false", value)
+        raise MismatchError("must be true or false", value)
     return value
 
 
 def _integer(value: Any) -> Any:
     if type(value) is not int:
-        raise MismatchError("is to be a whole number", value)
+        raise MismatchError("must be a whole number", value)
     return value
 
 
 def _number(value: Any) -> Any:
     if type(value) is not int and type(value) is not float:
-        raise MismatchError("is to be a number", value)
+        raise MismatchError("must be a number", value)
     return value
 
 
 def _int_or_string(value: Any) -> Any:
     if type(value) is not int and type(value) is not str:
-        raise MismatchError("is to be a whole number or a string", value)
+        raise MismatchError("must be a whole number or a string", value)
     return value
 
 
@@ -187,16 +187,16 @@ def _quantity(value: Any) -> Any:
     try:
         return Quantity(_int_or_string(value))
     except ValueError as error:
-        raise MismatchError(f"is to be a quantity: {error}", None) from None
+        raise MismatchError(f"must be a quantity: {error}", None) from None
 
 
 def _bytes(value: Any) -> Any:
     try:
         found = base64.b64decode(_string(value), validate=True)
     except binascii.Error:
-        raise MismatchError("is to be base64", value) from None
+        raise MismatchError("must be base64", value) from None
     if base64.b64encode(found).decode() != value:
-        raise MismatchError("is to be base64 in its usual form", value)
+        raise MismatchError("must be base64 in its usual form", value)
     return found
 
 
@@ -220,7 +220,7 @@ def _enum_reader(kind: type[enum.Enum]) -> Decode:
         found = by_value.get(value) if type(value) in (str, int) else None
         if found is None:
             shown = ", ".join(map(str, by_value))
-            raise MismatchError(f"is to be one of {shown}", value)
+            raise MismatchError(f"must be one of {shown}", value)
         return found
 
     return read
@@ -236,7 +236,7 @@ def _one_of(choices: Sequence[Any]) -> Decode:
             if value == one and type(value) is type(one):
                 return value
         shown = ", ".join(map(str, choices))
-        raise MismatchError(f"is to be one of {shown}", value)
+        raise MismatchError(f"must be one of {shown}", value)
 
     return read
 
@@ -246,7 +246,7 @@ def _map_codec(item: ValueCodec) -> ValueCodec:
 
     def read(value: Any) -> Any:
         if type(value) is not dict:
-            raise MismatchError("is to be a map", value)
+            raise MismatchError("must be a map", value)
         if read_item is None or all(type(one) is exact for one in value.values()):
             return value
         made = {}
@@ -277,7 +277,7 @@ def _list_codec(origin: Any, arguments: Sequence[Any], nested: Nested) -> ValueC
 
     def read(value: Any) -> Any:
         if type(value) is not list:
-            raise MismatchError("is to be a list", value)
+            raise MismatchError("must be a list", value)
         if read_item is None or all(type(one) is exact for one in value):
             return make(value) if make else value
         made: list[Any] = []

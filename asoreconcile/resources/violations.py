@@ -22,7 +22,7 @@ _SHOWN = {"array": "a list", "object": "an object", "integer": "a whole number"}
 
 def violations(value: Any, schema: JsonObject) -> list[str]:
     """The violations, each a clause that follows the value's name:
-    `.ports[0]: is to be a string`.
+    `.ports[0]: must be a string`.
     """
     return [f"{path}: {text}".lstrip(": ") for path, text in _found(value, schema, "")]
 
@@ -34,13 +34,13 @@ def _found(value: Any, schema: JsonObject, path: str) -> Iterator[tuple[str, str
         return
     if not _is_of_type(value, schema):
         kind = str(schema.get("type", "whole number or string"))
-        yield path, f"is to be {_SHOWN.get(kind, f'a {kind}')}, not {value!r:.60}"
+        yield path, f"must be {_SHOWN.get(kind, f'a {kind}')}, not {value!r:.60}"
         return
     for part in schema.get("allOf", ()):
         yield from _found(value, part, path)
     # As in Kubernetes, an empty list allows everything.
     if (allowed := schema.get("enum")) and value not in allowed:
-        yield path, f"is to be one of {', '.join(map(str, allowed))}, not {value!r:.60}"
+        yield path, f"must be one of {', '.join(map(str, allowed))}, not {value!r:.60}"
     if isinstance(value, str):
         yield from ((path, text) for text in _text(value, schema))
     elif isinstance(value, int | float) and not isinstance(value, bool):
@@ -85,7 +85,7 @@ def _is_of_type(value: Any, schema: JsonObject) -> bool:
 def _text(value: str, schema: JsonObject) -> Iterator[str]:
     pattern = schema.get("pattern")
     if pattern and not patterns.matches(pattern, value):
-        yield f"is to match {pattern}, not {value!r:.60}"
+        yield f"must match {pattern}, not {value!r:.60}"
     yield from _count(len(value), schema, "Length", "characters")
 
 
@@ -93,17 +93,17 @@ def _number(value: float, schema: JsonObject) -> Iterator[str]:
     low, high = schema.get("minimum"), schema.get("maximum")
     if low is not None:
         if schema.get("exclusiveMinimum") and value <= low:
-            yield f"is to be more than {low}, not {value}"
+            yield f"must be more than {low}, not {value}"
         elif value < low:
-            yield f"is to be {low} at least, not {value}"
+            yield f"must be {low} at least, not {value}"
     if high is not None:
         if schema.get("exclusiveMaximum") and value >= high:
-            yield f"is to be less than {high}, not {value}"
+            yield f"must be less than {high}, not {value}"
         elif value > high:
-            yield f"is to be {high} at most, not {value}"
+            yield f"must be {high} at most, not {value}"
     step = schema.get("multipleOf")
     if step and value % step:
-        yield f"is to be a multiple of {step}, not {value}"
+        yield f"must be a multiple of {step}, not {value}"
 
 
 def _count(count: int, schema: JsonObject, noun: str, what: str) -> Iterator[str]:

@@ -114,7 +114,9 @@ class MetricsAuthorizationFilter:
             if self._may(user, request):
                 return None
         except AsoreconcileError as error:
-            _log.warning("Nobody can say who may read the metrics", error=str(error))
+            _log.warning(
+                "Cannot ask the API server who may read the metrics", error=str(error)
+            )
             return ServerResponse(500, b"the API server cannot be asked\n")
         path = _path(request).encode()
         return ServerResponse(403, b"the token's user may not get " + path + b"\n")

@@ -74,9 +74,7 @@ def reconcile_of_class(
     if takes is Request:
         return function  # type: ignore[no-any-return]  # as annotated
     if is_of_other(takes, cls):
-        raise TypeError(
-            f"{name} takes {takes.__name__}, and is to reconcile {cls.__name__}"
-        )
+        raise TypeError(f"{name} takes {takes.__name__}, but reconciles {cls.__name__}")
     if not answers_only(answers, Result):
         raise TypeError(
             f"{name} answers {answers}: a reconciler answers Result or None"

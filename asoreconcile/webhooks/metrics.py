@@ -55,12 +55,12 @@ class WebhookMetrics:
         )
         self._panics = Counter(
             "controller_runtime_webhook_panics_total",
-            "Admissions that raised what nobody expects",
+            "Admissions that raised an unexpected exception",
             registry=registry,
         )
         self._conversion_panics = Counter(
             "controller_runtime_conversion_webhook_panics_total",
-            "Conversions that raised what nobody expects",
+            "Conversions that raised an unexpected exception",
             registry=registry,
         )
         self.certificate_reads = Counter(

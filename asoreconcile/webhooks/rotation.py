@@ -72,7 +72,7 @@ def _renewed(
     own, _ = load_pair(kept[CERTIFICATE], kept[KEY])
     # Too late for a gradual rotation: replace everything at once.
     if _is_over(own, now) or _is_over(authority.certificate, now):
-        raise CertificateError("nobody trusts it any more")
+        raise CertificateError("it has expired")
     if _needs_rotation(authority.certificate, now):
         newest = _new_authority(now)
         still = [

@@ -276,9 +276,9 @@ def of_objects(
         )
     if held:
         yield _OBJECTS.error(
-            f"{len(held)} wait for somebody else's finalizer: {some(held)}",
-            "look at who set it; the operator has let go, and Azure's resource is gone "
-            "or detached",
+            f"{len(held)} wait for a finalizer of another program: {some(held)}",
+            "look which program set it; the operator has let go, and the resource is "
+            "gone from Azure or detached",
         )
     if not (reasons or unseen or stuck or held):
         count = len(objects) - len(pending)

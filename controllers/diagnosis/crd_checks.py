@@ -120,7 +120,7 @@ def _lacking(crds: Sequence[JsonObject], catalogue: Catalogue) -> Iterator[Findi
         yield _KINDS.warning(
             f"Azure Service Operator {release} has kinds that this program lacks: "
             f"{', '.join(sorted(kinds))}",
-            "their objects stay as they are and nobody reconciles them: keep Azure "
+            "their objects stay as they are and are not reconciled: keep Azure "
             "Service Operator for these kinds, or use a newer build of this program",
         )
 

@@ -123,7 +123,7 @@ def of_missing(name: str, users: Mapping[str, str]) -> Finding:
     names it.
     """
     return _CREDENTIALS.error(
-        f"Secret {name} is not there, and {users[name]} is to sign in with it",
+        f"Secret {name} does not exist, and {users[name]} signs in with it",
         "create it in that namespace, or take the annotation away",
     )
 

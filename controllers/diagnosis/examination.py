@@ -527,7 +527,7 @@ class Examination:
 def _lack(refused: ForbiddenError) -> tuple[str, str]:
     """Return the texts of a finding about a right that the user lacks."""
     return str(refused), (
-        "look again as somebody who may read this: asoctl doctor --context NAME; "
+        "look again as a user who may read this: asoctl doctor --context NAME; "
         "`asoctl explain -n NAMESPACE` needs the objects of one namespace alone"
     )
 

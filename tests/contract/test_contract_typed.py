@@ -424,7 +424,7 @@ def test_an_object_that_the_class_cannot_hold_is_named(
     websites.client.create(Website, shop(namespace))
     with pytest.raises(
         ObjectDecodeError,
-        match=rf"{namespace}/shop: Narrow: spec\.\w+ is to be a whole number",
+        match=rf"{namespace}/shop: Narrow: spec\.\w+ must be a whole number",
     ):
         websites.client.get(Narrow, ObjectKey(namespace, "shop"))
     found = websites.client.list_all(Narrow, namespace=namespace)

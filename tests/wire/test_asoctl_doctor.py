@@ -176,7 +176,7 @@ def test_what_may_not_be_read_is_said_and_the_rest_goes_on(cluster, tmp_path):
     cluster.kube.write_kubeconfig(tmp_path / "kubeconfig", token)
     found = findings()
     assert found["cluster"][0]["level"] == "ok"
-    assert "somebody who may read this" in found["cluster"][1]["mend"]
+    assert "a user who may read this" in found["cluster"][1]["mend"]
     (settings,) = found["settings"]
     assert settings["level"] == "unknown"
     assert settings["text"] == "not checked, for the same reason as cluster"
@@ -467,7 +467,7 @@ def test_each_credential_in_use_is_tried(cluster, tmp_path, monkeypatch):
     )
     assert texts[1][0] == "error"
     assert texts[1][1].startswith("Secret default/expired: ")
-    assert texts[2][1].startswith("Secret default/missing is not there")
+    assert texts[2][1].startswith("Secret default/missing does not exist")
     assert "hunter2" not in str(found)
 
 

@@ -154,7 +154,7 @@ def test_a_client_acts_as_another_user(server, application):
         bob.get(SECRETS, CHILD)
     # The application itself is who it was.
     app.apply(None, child())
-    with pytest.raises(ValueError, match="groups alone are nobody"):
+    with pytest.raises(ValueError, match="name the user to act as"):
         app.client_as("", groups=("team-a",))
 
 

@@ -223,10 +223,10 @@ class _Walk:
 
     def _secret(self, field: Field, at: str) -> JsonObject:
         if field.conversion == "secret-map":
-            self._leave(at, f"its keys belong into Secret {self.secret_name}")
+            self._leave(at, f"put its keys into Secret {self.secret_name}")
             return {"name": self.secret_name}
         self._leave(
-            at, f"its value belongs into Secret {self.secret_name}, key {field.source}"
+            at, f"put its value into Secret {self.secret_name}, key {field.source}"
         )
         return {"name": self.secret_name, "key": field.source}
 

@@ -64,7 +64,7 @@ class _Mapping:
     def object(self, table: Table, value: Any, at: str) -> JsonObject | None:
         """Return the ARM object; None for a union without a leaf."""
         if not isinstance(value, dict):
-            raise SpecError(f"{at}: an object is needed, not {type(value).__name__}")
+            raise SpecError(f"{at}: must be an object, not {type(value).__name__}")
         out: JsonObject = {}
         for field in table.fields:
             self._field(field, value, out, table, at)
@@ -110,7 +110,7 @@ class _Mapping:
         inner = nesting[2:]
         if nesting.startswith("[]"):
             if not isinstance(value, list):
-                raise SpecError(f"{at}: a list is needed, not {type(value).__name__}")
+                raise SpecError(f"{at}: must be a list, not {type(value).__name__}")
             items = (
                 self._nested(field, inner, item, f"{at}[{index}]")
                 for index, item in enumerate(value)
@@ -118,7 +118,7 @@ class _Mapping:
             )
             return [item for item in items if item is not None]
         if not isinstance(value, dict):
-            raise SpecError(f"{at}: a map is needed, not {type(value).__name__}")
+            raise SpecError(f"{at}: must be a map, not {type(value).__name__}")
         return {
             key: self._nested(field, inner, item, f"{at}.{key}")
             for key, item in value.items()
@@ -149,7 +149,7 @@ class _Mapping:
     def _identities(self, value: Any, at: str) -> JsonObject:
         """Turn a list of `{reference}` into a map whose keys are the ids."""
         if not isinstance(value, list):
-            raise SpecError(f"{at}: a list is needed, not {type(value).__name__}")
+            raise SpecError(f"{at}: must be a list, not {type(value).__name__}")
         identities: JsonObject = {}
         for index, identity in enumerate(value):
             inner = identity.get("reference") if isinstance(identity, dict) else None
@@ -194,5 +194,5 @@ def _is_collection(field: Field) -> bool:
 
 def _reference(value: Any, at: str) -> JsonObject:
     if not isinstance(value, dict):
-        raise SpecError(f"{at}: a reference is needed, not {type(value).__name__}")
+        raise SpecError(f"{at}: must be a reference, not {type(value).__name__}")
     return value

@@ -50,7 +50,7 @@ def _all(version: KindVersion, obj: JsonObject) -> Iterator[Problem]:
             advice = (
                 f"did you mean {meant[0]!r}?"
                 if meant
-                else "what Azure is to have goes under spec"
+                else "settings of the resource belong under spec"
             )
             yield Problem(name, f"unknown field; {advice}")
     if spec is None:

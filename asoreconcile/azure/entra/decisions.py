@@ -267,7 +267,7 @@ def _chosen(facts: Facts, alike: tuple[JsonObject, ...]) -> EntraStep:
 
 _UNPROVEN = (
     f"annotation {RESOURCE_ID} names it, but it bears neither this object's mark nor "
-    "the name in its spec, and no status of the operator's says it"
+    "the name in its spec, and the status does not name it either"
 )
 _ONLY_READ = "creationMode AdoptOnly only reads"
 

@@ -175,7 +175,7 @@ def _wrong_type(name: str) -> str:
         hint = "make each key and value of the map a string"
     else:
         hint = "wrap it in string(...)"
-    return f"gives {shown}, must give string or map(string, string): {hint}"
+    return f"returns {shown}, not string or map(string, string): {hint}"
 
 
 def _checked(value: Any, kind: OutputKind) -> str | dict[str, str]:

@@ -23,7 +23,7 @@ _ADVICE: Mapping[Trouble, str] = {
     "lost": "it is tried again",
     "tls": "the operator talks to servers over TLS alone, and to those whose "
     "certificate it can verify",
-    "firewall": "add a firewall rule for the address that the operator comes from",
+    "firewall": "add a firewall rule for the address from which the operator connects",
     "sign-in": "see that serverAdminUsername, and the password or the identity, are "
     "those of an administrator of the server",
     "owns": "give it to another user (REASSIGN OWNED, ALTER AUTHORIZATION), or drop "

@@ -289,21 +289,21 @@ def test_nothing_is_kept_of_an_object_that_is_gone():
 @pytest.mark.parametrize(
     ("spec", "said"),
     [
-        ({"host": 1}, "spec.host is to be a string, not 1"),
+        ({"host": 1}, "spec.host must be a string, not 1"),
         ({"host": None}, "spec.host must not be null"),
-        ({"replicas": True}, "spec.replicas is to be a whole number, not True"),
-        ({"replicas": 1.5}, "spec.replicas is to be a whole number, not 1.5"),
-        ({"enabled": "yes"}, "spec.enabled is to be true or false, not 'yes'"),
-        ({"size": "huge"}, "spec.size is to be one of small, big, not 'huge'"),
+        ({"replicas": True}, "spec.replicas must be a whole number, not True"),
+        ({"replicas": 1.5}, "spec.replicas must be a whole number, not 1.5"),
+        ({"enabled": "yes"}, "spec.enabled must be true or false, not 'yes'"),
+        ({"size": "huge"}, "spec.size must be one of small, big, not 'huge'"),
         ({"ports": [{"number": 1}, {}]}, "spec.ports[1].number is missing"),
-        ({"ports": {}}, "spec.ports is to be a list, not {}"),
-        ({"byName": {"a": []}}, "spec.byName.a is to be an object, not []"),
-        ({"tags": {"a": 1}}, "spec.tags.a is to be a string, not 1"),
+        ({"ports": {}}, "spec.ports must be a list, not {}"),
+        ({"byName": {"a": []}}, "spec.byName.a must be an object, not []"),
+        ({"tags": {"a": 1}}, "spec.tags.a must be a string, not 1"),
         ({"every": "soon"}, "spec.every is no duration such as 1h30m or 15s"),
         ({"since": "today"}, "spec.since is no time such as 2026-01-31T12:00:00Z"),
-        ({"memory": "much"}, "spec.memory is to be a quantity"),
-        ({"target": 1.5}, "spec.target is to be a whole number or a string"),
-        ({"secret": "%"}, "spec.secret is to be base64"),
+        ({"memory": "much"}, "spec.memory must be a quantity"),
+        ({"target": 1.5}, "spec.target must be a whole number or a string"),
+        ({"secret": "%"}, "spec.secret must be base64"),
     ],
 )
 def test_what_is_wrong_is_named_with_the_object(spec, said):
@@ -444,7 +444,7 @@ def _of(hint, **default):
 @pytest.mark.parametrize(
     ("cls", "said"),
     [
-        (_of(int | list[str]), "Made.field: .*a value has one type"),
+        (_of(int | list[str]), "Made.field: .*give one type"),
         (_of(dict[int, str]), "Made.field: the names of a map are strings"),
         (_of(tuple[int, str]), "Made.field: a tuple of fixed length"),
         (_of(set[str]), "Made.field: a set has no order"),

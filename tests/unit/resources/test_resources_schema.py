@@ -249,12 +249,12 @@ class Loop:
         (
             Annotated[int, Schema(minimum=1)],
             {"default": 0},
-            r"Kind\.spec\.field: its default is to be 1 at least, not 0",
+            r"Kind\.spec\.field: its default must be 1 at least, not 0",
         ),
         (
             Annotated[str, Schema(enum=["a"])],
             {"default": "b"},
-            "its default is to be one of a, not 'b'",
+            "its default must be one of a, not 'b'",
         ),
     ],
 )
@@ -559,26 +559,26 @@ def test_a_scope_cannot_change():
 @pytest.mark.parametrize(
     ("value", "schema", "said"),
     [
-        (1, {"type": "string"}, ["is to be a string, not 1"]),
-        (True, {"type": "integer"}, ["is to be a whole number, not True"]),
+        (1, {"type": "string"}, ["must be a string, not 1"]),
+        (True, {"type": "integer"}, ["must be a whole number, not True"]),
         (2.0, {"type": "integer"}, []),
         (None, {"type": "string"}, ["must not be null"]),
         (None, {"type": "string", "nullable": True}, []),
-        (1.5, INT_OR_STRING, ["is to be a whole number or string, not 1.5"]),
-        ("b", {"type": "string", "pattern": "^a"}, ["is to match ^a, not 'b'"]),
+        (1.5, INT_OR_STRING, ["must be a whole number or string, not 1.5"]),
+        ("b", {"type": "string", "pattern": "^a"}, ["must match ^a, not 'b'"]),
         ("ab", {"type": "string", "maxLength": 1}, ["has 2 characters, and 1 at most"]),
-        (5, {"type": "integer", "maximum": 4}, ["is to be 4 at most, not 5"]),
+        (5, {"type": "integer", "maximum": 4}, ["must be 4 at most, not 5"]),
         (
             4,
             {"type": "integer", "maximum": 4, "exclusiveMaximum": True},
-            ["is to be less than 4, not 4"],
+            ["must be less than 4, not 4"],
         ),
         (
             3,
             {"type": "integer", "minimum": 3, "exclusiveMinimum": True},
-            ["is to be more than 3, not 3"],
+            ["must be more than 3, not 3"],
         ),
-        (3, {"type": "integer", "multipleOf": 2}, ["is to be a multiple of 2, not 3"]),
+        (3, {"type": "integer", "multipleOf": 2}, ["must be a multiple of 2, not 3"]),
         (
             ["a", "a"],
             {"type": "array", "x-kubernetes-list-type": "set"},
@@ -601,7 +601,7 @@ def test_a_scope_cannot_change():
                 "required": ["b"],
                 "properties": {"a": {"type": "string"}},
             },
-            [".b: is missing", ".a: is to be a string, not 1"],
+            [".b: is missing", ".a: must be a string, not 1"],
         ),
         (
             {"a": [1]},
@@ -609,7 +609,7 @@ def test_a_scope_cannot_change():
                 "type": "object",
                 "additionalProperties": {"type": "array", "items": {"type": "string"}},
             },
-            [".a[0]: is to be a string, not 1"],
+            [".a[0]: must be a string, not 1"],
         ),
     ],
 )

@@ -200,7 +200,7 @@ async def _async(obj: Site) -> Result: ...
 @pytest.mark.parametrize(
     ("function", "said"),
     [
-        (_of_a_shop, "_of_a_shop takes Shop, and is to reconcile Site"),
+        (_of_a_shop, "_of_a_shop takes Shop, but reconciles Site"),
         (_of_two, r"is no reconciler: it is called with \(Site\)"),
         (_of_none, r"is no reconciler: it is called with \(Site\)"),
         (_answers_a_bool, "answers .*bool.*: a reconciler answers Result or None"),

@@ -154,7 +154,7 @@ class ExportExpressions:
                 continue
             if text is not one.value:
                 if gives != "string":
-                    yield Problem(text.at, "gives a map, must give a string")
+                    yield Problem(text.at, "returns a map: return a string")
             elif gives == "string" and not one.key:
                 yield Problem(f"{one.at}.key", "is required: value gives a string")
             elif gives == "map" and one.key:
@@ -210,7 +210,7 @@ class ExportExpressions:
     def _string(self, text: _Text, raw: _Values) -> str:
         value = self._evaluated(text, raw)
         if not isinstance(value, str):
-            raise _failed(text, "gives a map, must give a string")
+            raise _failed(text, "returns a map: return a string")
         return value
 
     def _evaluated(self, text: _Text, raw: _Values) -> str | dict[str, str]:

@@ -83,9 +83,9 @@ def placeholders_left(names: str) -> ConditionError:
     """Return the condition of an object whose annotation still names placeholders."""
     named = ", ".join(f"spec.{path}" for path in names.split(","))
     return ConditionError(
-        f"this object was made to observe only, and its values of {named} stand in for "
-        f"yours: set them, and remove the annotation {PLACEHOLDERS} if it still names "
-        "one that is right; until then nothing is sent",
+        f"nothing is sent: {named} have placeholders from the time when this object "
+        "only observed. Set them; if a placeholder is right as it is, remove the "
+        f"annotation {PLACEHOLDERS}",
         reason="Failed",
         severity="Error",
     )

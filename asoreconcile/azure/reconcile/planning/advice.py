@@ -21,8 +21,8 @@ from asoreconcile.base.objects import (
 )
 
 ADVICE = {
-    "AlreadyExists": "The resource was there before this object: set "
-    "asoreconcile/if-exists to adopt or observe, or correct the name.",
+    "AlreadyExists": "Set the annotation asoreconcile/if-exists to "
+    "adopt or observe, or correct the name.",
     "AlreadyManaged": "Delete one of the two objects, or set the annotation "
     f"{RECONCILE_POLICY}: skip on the one that is only to read the resource.",
     "AzureResourceNotFound": "The policy is skip, so nothing creates the resource: "
@@ -36,8 +36,8 @@ ADVICE = {
     "which leaves the resource in Azure.",
     "Deleting": "Nothing to do while Azure works. If it takes long, look at the "
     "operation and at locks on the resource or its group.",
-    "DeletionNotSupportedInAzure": "Azure cannot delete this type alone: delete its "
-    "owner, or set the policy to detach-on-delete.",
+    "DeletionNotSupportedInAzure": "Delete its owner, or set the policy to "
+    "detach-on-delete.",
     "DeletionProtected": "Nothing is deleted while the protection holds: remove the "
     "annotation that the message names, or set the policy to detach-on-delete.",
     "Failed": "Mend the spec: the message says what is wrong. The object is tried "
@@ -54,7 +54,8 @@ ADVICE = {
     "opens. To send it now, set asoreconcile/reconcile-at to a new value.",
     "Paused": "Nothing is done while the object or its Namespace has "
     "asoreconcile/paused: remove that annotation.",
-    "PostReconciliationFailure": "Supply what the resource lacks: the message says it.",
+    "PostReconciliationFailure": "The message names what the resource lacks: supply "
+    "it.",
     "Reconciling": "Nothing to do while Azure works. If it takes long, look at the "
     "operation.",
     "ReconcilePolicyUnreadable": "Nothing is written or deleted in Azure until the "
@@ -183,7 +184,7 @@ _MISSING = (
     "write is repeated by itself."
 )
 _AZURE: Mapping[str, str] = {
-    "BadRequest": "Mend the field that the message names: Azure refuses the request.",
+    "BadRequest": "Mend the field that the message names.",
     "Conflict": "If the message names an operation, there is nothing to do: the write "
     "is repeated. If it names a resource, choose another name in the spec.",
     "FailedIdentityOperation": "Look whether the identity in the spec exists, and "

@@ -165,7 +165,7 @@ def test_a_required_secret_is_named_and_what_belongs_into_it_is_said():
     required = version("documentdb.azure.com/MongodbUserDefinition").spec_schema
     if "password" in required["required"]:
         assert mapped.spec["password"] == {"name": "s", "key": "password"}
-        assert "belongs into Secret s, key password" in str(mapped.left_out[0])
+        assert "put its value into Secret s, key password" in str(mapped.left_out[0])
 
 
 def test_a_secret_that_may_be_set_is_said_and_not_made_up():

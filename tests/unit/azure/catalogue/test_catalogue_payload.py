@@ -421,27 +421,27 @@ def test_spec_is_neither_changed_nor_shared():
 @pytest.mark.parametrize(
     ("kind", "spec", "at"),
     [
-        (VNET, {"addressSpace": "10.0.0.0/8"}, "spec.addressSpace: an object"),
-        (VNET, {"ipAllocations": {"a": 1}}, "spec.ipAllocations: a list"),
+        (VNET, {"addressSpace": "10.0.0.0/8"}, "spec.addressSpace: must be an object"),
+        (VNET, {"ipAllocations": {"a": 1}}, "spec.ipAllocations: must be a list"),
         (
             "cache.azure.com/Redis",
             {"subnetReference": "/subscriptions/s"},
-            "spec.subnetReference: a reference",
+            "spec.subnetReference: must be a reference",
         ),
         (
             "cache.azure.com/Redis",
             {"identity": {"userAssignedIdentities": ["/subscriptions/s"]}},
-            "spec.identity.userAssignedIdentities[0].reference: a reference",
+            "spec.identity.userAssignedIdentities[0].reference: must be a reference",
         ),
         (
             "cache.azure.com/Redis",
             {"identity": {"userAssignedIdentities": {"/subscriptions/s": {}}}},
-            "spec.identity.userAssignedIdentities: a list",
+            "spec.identity.userAssignedIdentities: must be a list",
         ),
         (
             "kubernetesconfiguration.azure.com/FluxConfiguration",
             {"kustomizations": []},
-            "spec.kustomizations: a map",
+            "spec.kustomizations: must be a map",
         ),
     ],
 )

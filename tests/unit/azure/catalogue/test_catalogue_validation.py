@@ -164,7 +164,9 @@ def test_what_is_missing_or_misplaced_at_the_top_is_named():
     texts = said(VNET, None, location="westus", metadata={})
 
     assert "metadata.name: is required: set it" in texts
-    assert "location: unknown field; what Azure is to have goes under spec" in texts
+    assert (
+        "location: unknown field; settings of the resource belong under spec" in texts
+    )
     assert "spec.owner: is required: set it" in texts
 
 

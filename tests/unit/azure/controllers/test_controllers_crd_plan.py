@@ -174,9 +174,9 @@ def test_objects_stored_in_a_newer_version_stay_there():
 
 
 def test_without_a_converter_several_versions_stay_as_they_are():
-    assert "run with --all-versions" in plan(VNET, aso_crd(VNET), LIGHT).why
+    assert "--webhook-port and --all-versions" in plan(VNET, aso_crd(VNET), LIGHT).why
     older = LIGHT.manifest(VNET, (VNET.versions[0],))
-    assert "run with --all-versions" in plan(VNET, older, LIGHT).why
+    assert "--webhook-port and --all-versions" in plan(VNET, older, LIGHT).why
 
 
 def test_one_version_becomes_all_where_somebody_converts():

@@ -87,7 +87,7 @@ def test_ow4_a_misspelt_name_is_told():
     answer = written(**{"asoreconcile/deletion-protecton": "true"})
     assert isinstance(answer, Allowed)
     (warning,) = answer.warnings
-    assert "did you mean deletion-protection?" in warning
+    assert "did you mean asoreconcile/deletion-protection?" in warning
     assert written(**{"asoreconcile/observed": "{}"}) == Allowed()
 
 

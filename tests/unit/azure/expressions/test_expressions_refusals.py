@@ -63,12 +63,12 @@ def failed(engine, text, obj=None, **secrets):
         ("other.x", "at 1:6: undeclared reference to 'other.x'; there are self, secret"),
         ("base64.encode(b'a')", "aso.parseResourceId"),
         ("self.spec.names.sort()", "undeclared reference to 'sort'"),
-        ("7", "gives int, must give string or map(string, string): wrap it in string("),
-        ("self.spec", "gives an object, must give string or map(string, string)"),
-        ("self.spec.untyped.x", "gives dyn, must give string"),
+        ("7", "returns int, not string or map(string, string): wrap it in string("),
+        ("self.spec", "returns an object, not string or map(string, string)"),
+        ("self.spec.untyped.x", "returns dyn, not string"),
         ("self.spec.?location", "end it with .orValue('')"),
         ("{'a': 1}", "make each key and value of the map a string"),
-        ("self.spec.names", "gives list<string>"),
+        ("self.spec.names", "returns list<string>"),
     ],
 )  # fmt: skip
 def test_wrong_expressions_are_refused_before_they_run(engine, text, message):
