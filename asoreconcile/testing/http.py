@@ -16,6 +16,7 @@ import urllib.parse
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from functools import lru_cache
 from http import HTTPStatus
 from pathlib import Path
 from types import TracebackType
@@ -355,6 +356,9 @@ def _sized(size: int, most: int) -> int:
     return size
 
 
+# The endpoints of a simulated Azure have one certificate. Reading it takes longer than
+# all else of their start.
+@lru_cache(maxsize=1)
 def _context(certificate: tuple[bytes, bytes]) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     with tempfile.TemporaryDirectory() as folder:
