@@ -119,7 +119,7 @@ def delete(scope: ReconcileScope) -> ReconcileOutcome:
             clear_token(patcher, scope.memory)
             raise delete_failed(scope, answer)
         case InProgress():
-            return begun(scope, answer)
+            return record_delete(scope, answer)
         case ResourceDeleted():
             return release(scope)
 
@@ -290,7 +290,7 @@ def is_of_type(arm_id: str, arm_type: str) -> bool:
     return found.lower() == arm_type.lower()
 
 
-def begun(scope: ReconcileScope, answer: InProgress) -> Requeue:
+def record_delete(scope: ReconcileScope, answer: InProgress) -> Requeue:
     """Record the operation of a DELETE that takes time (R5.5)."""
     if answer.token is not None:
         due = scope.operator.clock.monotonic() + answer.after_seconds

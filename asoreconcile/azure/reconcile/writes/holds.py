@@ -29,8 +29,8 @@ from asoreconcile.azure.reconcile.scope.shared_dependencies import SharedDepende
 from asoreconcile.base.objects import is_deleting, status, uid_of
 from asoreconcile.kube.event_correlator import EventType
 
-Event = Callable[[EventType, str, str], None]
-# By type, reason and message.
+# A function that writes an event of a type, with its reason and message.
+EventWriter = Callable[[EventType, str, str], None]
 
 # The wall clock may be set meanwhile, and a queue's delays do not follow it.
 _LONGEST_WAIT_SECONDS = 6 * 3600.0
@@ -43,7 +43,7 @@ def require_free(
     patcher: PatchHelper,
     inherited: Mapping[str, str],
     *,
-    event: Event,
+    event: EventWriter,
     is_delete: bool,
 ) -> None:
     """Make sure that no annotation holds the request back.
@@ -85,7 +85,7 @@ def _require_unprotected(
     operator: SharedDependencies,
     patcher: PatchHelper,
     inherited: Mapping[str, str],
-    event: Event,
+    event: EventWriter,
 ) -> None:
     """Make sure that no annotation forbids the DELETE of the object's resource.
 

@@ -43,7 +43,7 @@ from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.sync.desired import Desired, RenderedSpec
 from asoreconcile.azure.reconcile.sync.drift import is_moving
 from asoreconcile.azure.reconcile.sync.recreatable import why_not_recreated
-from asoreconcile.azure.reconcile.writes.deletion import begun
+from asoreconcile.azure.reconcile.writes.deletion import record_delete
 from asoreconcile.azure.reconcile.writes.recorded_operation import (
     clear_token,
     running_operation,
@@ -137,7 +137,7 @@ def recreate(scope: ReconcileScope) -> ReconcileOutcome:
         return _deleted(scope)
     if isinstance(answer, ArmError):
         raise delete_failed(scope, answer)
-    return begun(scope, answer)
+    return record_delete(scope, answer)
 
 
 def _why_not(scope: ReconcileScope, rendered: RenderedSpec) -> str:
