@@ -7,7 +7,6 @@ refused is refused here too.
 import os
 import re
 import shlex
-import signal
 import subprocess
 import sys
 import urllib.request
@@ -285,5 +284,5 @@ def test_the_page_is_served(operation):
             with urllib.request.build_opener(cookies).open(address) as answer:
                 assert b"<html" in answer.read()
         finally:
-            process.send_signal(signal.SIGINT)
+            process.terminate()
             process.stdout.read()
