@@ -191,7 +191,7 @@ class SandboxRun:
         chaos: plays faults of the simulator.
         page_port: serves the page there, 0 at any free port; None serves none.
 
-        Raises UsageError for manifests that cannot be applied.
+        Raises click.UsageError for manifests that cannot be applied.
         """
         self._cluster = cluster
         self._stop = stop

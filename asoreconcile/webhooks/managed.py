@@ -122,6 +122,7 @@ class ManagedCertificates:
             threads=self._threads,
         )
         self._secrets.add_handler(lambda _: self.refresh())
+        self._least_tls = least_tls
         self._context = server_context(least_tls)
         self._shown: CertificateBundle = {}
         self._found: dict[WebhookTarget, _Found] = {}
@@ -356,7 +357,11 @@ class ManagedCertificates:
         """
         if kept == self._shown:
             return
-        load_cert_chain(self._context, kept[CERTIFICATE], kept[KEY])
+        # Another context: a handshake that met a context between its certificate and
+        # its key would fail.
+        context = server_context(self._least_tls)
+        load_cert_chain(context, kept[CERTIFICATE], kept[KEY])
+        self._context = context
         self._shown = kept
         if self._metrics is not None:
             self._metrics.shows(kept[CERTIFICATE])

@@ -605,6 +605,6 @@ def test_a_kind_of_one_version_is_given_all_of_them(folder, tmp_path):
         assert listed["spec"] == obj["spec"]
         done = CrdInstaller(client).install([kind])
         assert done.applied == 0
-        assert "run with --all-versions" in done.kept[f"{kind.plural}.{kind.group}"]
+        assert "--all-versions" in done.kept[f"{kind.plural}.{kind.group}"]
         client.close()
     assert hooks.stop(5) == []

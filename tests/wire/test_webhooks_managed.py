@@ -34,6 +34,8 @@ from asoreconcile.webhooks.server import WebhookServer
 SECRET = ObjectKey("default", "webhook-certificate")
 WIDGETS = ObjectKey("", "widgets.demo.example.com")
 TRUSTED = "asoreconcile/trusted-authorities"
+# Between two rounds of the thread that keeps the certificate.
+ROUND_SECONDS = 600.0
 OURS = Address(["localhost", "webhooks.default.svc"])
 
 
@@ -429,26 +431,20 @@ def test_wh7_it_is_renewed_while_the_server_runs(manage, client):
     server.start()
     shown = show(server)
     kept = client.get(SECRETS, SECRET)
-    clock.until_waiting()
     clock.advance(timedelta(days=245).total_seconds())
-    wait_changed(client, kept)
-    clock.until_waiting()
-    assert show(server) != shown
+
+    def is_renewed():
+        # A round that ran meanwhile began at the old time; a later one sees the new.
+        clock.advance(ROUND_SECONDS)
+        return show(server) != shown
+
+    until(is_renewed)
+    assert client.get(SECRETS, SECRET) != kept
     assert server.stop(5) == []
 
 
 def show(server):
     return ssl.get_server_certificate(("127.0.0.1", server.port))
-
-
-def wait_changed(client, kept):
-    stream = client.watch(
-        Selection(SECRETS, "default"),
-        resource_version=kept["metadata"]["resourceVersion"],
-        timeout_seconds=30,
-    )
-    with closing(stream):
-        assert any(kind == "MODIFIED" for kind, _ in stream)
 
 
 def test_wh7_a_deleted_secret_is_stored_again_and_a_standby_waits(manage, client):
