@@ -377,6 +377,21 @@ def test_r1_14_unreadable_token_is_dropped_with_a_warning(world, group):
     assert "no token" not in world.ready(child)["message"]
 
 
+def test_d16_a_poller_of_another_kind_is_dropped(world, group, caplog):
+    child = virtual_network()
+    child["metadata"]["annotations"] = {
+        POLLER_TOKEN: "{}",
+        POLLER_ID: "AnotherPoller",
+    }
+    world.apply(child)
+    world.run(child)
+    found = annotations(world.read(child))
+    assert found.get(POLLER_ID) in (None, PUT_POLLER)
+    assert found.get(POLLER_TOKEN) != "{}"
+    assert len(world.requests("PUT", "virtualNetworks")) == 1
+    assert "Dropping an operation token that is not ours" in caplog.text
+
+
 def test_d3_trouble_while_polling_keeps_the_operation(world, group):
     child = virtual_network()
     world.apply(child)
