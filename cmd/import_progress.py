@@ -3,6 +3,7 @@ else lines.
 """
 
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -59,7 +60,7 @@ def progress(clock: Clock | None = None) -> Iterator[Reporter]:
         yield BarReporter(shown)
 
 
-class _CountingReporter(Reporter):
+class _CountingReporter(Reporter, ABC):
     """Counts resources to read, those that are read, and failures; `_show` shows the
     counts.
     """
@@ -79,8 +80,9 @@ class _CountingReporter(Reporter):
             self._failures += outcome.status == "failed"
         self._show()
 
+    @abstractmethod
     def _show(self) -> None:
-        raise NotImplementedError
+        """Show the counts."""
 
     @property
     def _failed(self) -> str:

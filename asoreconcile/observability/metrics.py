@@ -278,7 +278,7 @@ def _probe_metrics(
     )
     watches = CounterMetricFamily(
         "asoreconcile_watches_renewed",
-        "Watches opened anew after the API server had been silent",
+        "Watches opened again after the API server had been silent",
         value=renewed(),
     )
     return [silent, watches]

@@ -180,7 +180,7 @@ def of_lease(lease: JsonObject | None, name: str, now: datetime) -> Iterator[Fin
     renewed = _instant(spec.get("renewTime"))
     seconds = spec.get("leaseDurationSeconds") or 15
     if not holder:
-        yield _LEADER.error("nobody leads", "look at the log of the replicas")
+        yield _LEADER.error("no replica leads", "look at the log of the replicas")
     elif renewed is None or now - renewed > timedelta(seconds=2 * seconds):
         since = (
             "never" if renewed is None else f"{(now - renewed).total_seconds():.0f} s"

@@ -155,7 +155,7 @@ def test_a_command_that_waits_says_so_on_a_terminal(monkeypatch, capsys):
 def test_a_user_and_a_server_that_are_not_the_ones_meant_are_told(tmp_path):
     file = tmp_path / "kubeconfig"
     config = yaml.safe_load(file.read_text())
-    config["users"][0]["user"] = {"token": "of nobody"}
+    config["users"][0]["user"] = {"token": "unknown"}
     file.write_text(yaml.safe_dump(config))
     for command in ("explain", "doctor"):
         said = CliRunner().invoke(main, [command]).output

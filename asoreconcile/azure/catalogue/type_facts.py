@@ -32,7 +32,7 @@ from asoreconcile.base import jsontext
 from asoreconcile.base.objects import JsonObject
 
 OWN: Final = "own value"
-"""As a bound: the value that the spec itself declares."""
+"""A bound that stands for the value which the spec itself declares."""
 
 
 @attrs.frozen

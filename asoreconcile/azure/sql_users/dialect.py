@@ -49,7 +49,7 @@ class Dialect(Protocol):
         return desired
 
     def facts(self, session: Session, identity: UserIdentity) -> Any | None:
-        """Return the user as the server has it; None if there is none.
+        """Return the user as the server has it; None if the server has no such user.
 
         The facts of each server have these members. server_id: the server's own
         identifier, "" if it has none: a user that is dropped and made again has another

@@ -197,7 +197,7 @@ def explain(
     cause, advice = UNSEEN.get(state, (cause_of(reason, deleting=is_deleting(obj)), ""))
     if holders := _holders(obj):
         cause = f"The operator has let the object go; others hold it: {holders}."
-        advice = "Look at who set these finalizers: each is removed by who set it."
+        advice = "Find the program that set each finalizer: that program removes it."
     elif not is_done and not state:
         advice = advice_on(
             reason, severity, message, deleting=is_deleting(obj), next_try=asked
@@ -376,9 +376,9 @@ def _standing(
         state = "missing"
         if elsewhere := sorted(cluster.namespaces_with(kind, key.name)):
             state += (
-                f", and there is one in namespace {elsewhere[0]!r}, where nobody "
-                "looks: names are of the object's own namespace (write armId in their "
-                "place)"
+                f", and there is one in namespace {elsewhere[0]!r}, which does "
+                "not count: names are of the object's own namespace (write armId "
+                "in their place)"
             )
     elif is_ready(obj):
         return "Ready", ""

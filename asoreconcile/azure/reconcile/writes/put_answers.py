@@ -60,7 +60,7 @@ def refused(
         # Somebody else wrote in between: read and PUT again at once. After too many
         # such failures in a row: show a condition and back off.
         if times <= _MAX_PRECONDITION_FAILURES:
-            text = "Resource changed since it was read; beginning anew"
+            text = "Resource changed since it was read; starting again"
             scope.log.info(text, reason=f"{times} in a row")
             return Requeue()
     outcome = after_refusal(scope, error, made.rendered, made)

@@ -127,7 +127,7 @@ class Trial:
 
 @pytest.fixture(autouse=True)
 def endings(monkeypatch):
-    """In place of what follows a poll: its name, and what it was given."""
+    """Replace the functions that follow a poll by their names."""
 
     def failing(name):
         def error(_scope, _refusal):
