@@ -1,6 +1,7 @@
 """Facts about resource types that Azure's published types do not have.
 
-`type_facts.json` has them by ARM type, in lower case. All members are optional:
+`type_facts.json` has them by ARM type, in lower case; a name without a slash is a
+provider. All members are optional:
 
     immutable    fields that cannot be changed once a resource was made. The name and
                  the location of a resource never change, whatever its type (OW-6)
@@ -14,11 +15,22 @@
                  one that is `alone` hold nothing, such as the agent pools of a cluster
     unspecified  members that a PUT may write although no field of the spec does
     reported     fields of the spec with which Azure reports how a resource is
+    stored       values that Azure accepts and stores differently, so that another PUT
+                 would not help (`type_rules`)
+    neverShown   fields that Azure uses and does not show, although the type's answers
+                 have them
+    afterSuccess types that must have been made before Azure takes a reference to them
+    inside       children that the body of this type contains, too: by the child's id
+                 below the resource, the field; a list is a whole collection of children
+    createdIsNew of a provider: it answers a PUT with 201 for new resources only
+    hosts        of a provider: the types below which its extension resources exist
 
-Paths are those of a PUT's body; of `reported`, they are those of the spec. A `source`
-is `types`, the descriptions in the published types (Azure/bicep-types-az); `TF:` and a
-page of registry.terraform.io/providers/hashicorp/azurerm/latest/docs/resources/; or
-another address. A field or value without a source is not in the table.
+What is stored, never shown or made first was seen in recorded traffic. Paths are those
+of a PUT's body, with dots in `inside`; of `reported`, they are those of the spec. A
+`source` is `types`, the descriptions in the published types (Azure/bicep-types-az);
+`TF:` and a page of registry.terraform.io/providers/hashicorp/azurerm/latest/docs/
+resources/; the answer of Azure; or another address. A field or value without a source
+is not in the table.
 """
 
 from collections.abc import Mapping
@@ -55,8 +67,22 @@ class MovingValue:
 
 
 @attrs.frozen
+class StoredValue:
+    """A value that Azure stores otherwise than it was PUT.
+
+    path: in lower case, lists as `x[]`. keeps, values: the rule of `type_rules` that
+    says which value Azure stores. kind: the kind of the difference.
+    """
+
+    path: str
+    keeps: str
+    values: tuple[object, ...] = attrs.field(default=(), converter=tuple)
+    kind: str = "value"
+
+
+@attrs.frozen
 class ArmTypeFacts:
-    """The facts about one type; see the module."""
+    """The facts about one type or provider; see the module."""
 
     immutable: tuple[str, ...] = ()
     moving: tuple[MovingValue, ...] = ()
@@ -64,6 +90,12 @@ class ArmTypeFacts:
     holds_data: str = ""
     unspecified: tuple[str, ...] = ()
     reported: tuple[str, ...] = ()
+    stored: tuple[StoredValue, ...] = ()
+    never_shown: tuple[str, ...] = ()
+    after_success: tuple[str, ...] = ()
+    inside: Mapping[str, str] = attrs.field(factory=dict)
+    created_is_new: bool = False
+    hosts: tuple[str, ...] | None = None
 
 
 _NONE = ArmTypeFacts()
@@ -77,7 +109,7 @@ def type_facts() -> Mapping[str, ArmTypeFacts]:
 
 
 def facts_of(arm_type: str) -> ArmTypeFacts:
-    """Return the facts about a type, of any letter case."""
+    """Return the facts about a type or provider, of any letter case."""
     return type_facts().get(arm_type.lower(), _NONE)
 
 
@@ -96,6 +128,7 @@ def _facts(raw: JsonObject) -> ArmTypeFacts:
     def member(name: str, of: str) -> Any:
         return raw.get(name, {}).get(of, ())
 
+    hosts = raw.get("hosts")
     return ArmTypeFacts(
         immutable=tuple(member("immutable", "paths")),
         moving=tuple(MovingValue(**one) for one in member("moving", "values")),
@@ -103,4 +136,10 @@ def _facts(raw: JsonObject) -> ArmTypeFacts:
         holds_data=raw.get("holdsData", ""),
         unspecified=tuple(raw.get("unspecified", ())),
         reported=tuple(raw.get("reported", ())),
+        stored=tuple(StoredValue(**one) for one in raw.get("stored", ())),
+        never_shown=tuple(raw.get("neverShown", ())),
+        after_success=tuple(member("afterSuccess", "types")),
+        inside=raw.get("inside", {}),
+        created_is_new=raw.get("createdIsNew", False),
+        hosts=None if hosts is None else tuple(hosts),
     )

@@ -4,12 +4,10 @@ If Azure accepts a PUT and keeps an identity, a policy or a firewall rule that t
 no longer declares, the condition `Drifted` says so for as long as it lasts.
 """
 
-import re
 from collections.abc import Iterable
 
-from asoreconcile.azure.reconcile.model.differences import Difference
+from asoreconcile.azure.reconcile.model.differences import Difference, plain_path
 
-_ELEMENT = re.compile(r"\[[^\]]*\]")
 # Parts of the names of fields, in lower case.
 _ACCESS = (
     *("identit", "principal", "polic", "permission", "role", "authori", "access"),
@@ -26,7 +24,7 @@ def opens_access(found: Iterable[Difference]) -> list[Difference]:
 
 def _is_access(path: str) -> bool:
     # Names of elements and of tags are their author's, and say nothing.
-    names = _ELEMENT.sub("", path).lower()
+    names = plain_path(path)
     if names.startswith("tags/"):
         return False
     return any(part in names for part in _ACCESS)

@@ -76,6 +76,11 @@ def differences(
     return list(walk.objects("", inside, have))
 
 
+def plain_path(path: str, element: str = "") -> str:
+    """Return a path in lower case. element: text in place of each list's element."""
+    return _ELEMENT.sub(element, path).casefold()
+
+
 def hidden_values(body: Any, path: str = "") -> Iterator[Difference]:
     """Yield each hidden value of a body as a difference: Azure does not show what
     it has.
@@ -106,7 +111,7 @@ class _Walk:
     def is_free(self, path: str) -> bool:
         """Return whether the names in the map at a path are its author's."""
         return path.rpartition("/")[2].casefold() in _FREE_MAPS or (
-            bool(self.free_maps) and _ELEMENT.sub("", path).casefold() in self.free_maps
+            bool(self.free_maps) and plain_path(path) in self.free_maps
         )
 
     def absent(self, path: str, value: Any) -> Iterator[Difference]:
@@ -159,8 +164,7 @@ class _Walk:
 
     def is_exact(self, path: str) -> bool:
         """Return whether the texts at a path are equal only to themselves."""
-        exact = self.apart.exact
-        return bool(exact) and _ELEMENT.sub("", path).casefold() in exact
+        return bool(self.apart.exact) and plain_path(path) in self.apart.exact
 
     def values(
         self, path: str, want: Any, have: Any, *, exactly: bool = False
@@ -196,12 +200,8 @@ class _Walk:
             yield Difference(path, "list-missing", want=text)
         for text in (theirs - mine).elements():
             yield Difference(path, "list-extra", have=text)
-        has_order = _ELEMENT.sub("", path).casefold() in self.apart.ordered
-        if (
-            has_order
-            and mine == theirs
-            and [*map(written, want)] != [*map(written, have)]
-        ):
+        is_moved = mine == theirs and [*map(written, want)] != [*map(written, have)]
+        if is_moved and plain_path(path) in self.apart.ordered:
             yield Difference(path, "value", want, have)
 
     def elements(

@@ -6,12 +6,15 @@ Rule: OW-9.
 """
 
 import hashlib
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from asoreconcile.azure.middleware.declared import name_mark
-from asoreconcile.azure.reconcile.model.differences import IDENTIFYING, Difference
+from asoreconcile.azure.reconcile.model.differences import (
+    IDENTIFYING,
+    Difference,
+    plain_path,
+)
 from asoreconcile.azure.reconcile.model.drift_baseline import DriftBaseline
 from asoreconcile.azure.reconcile.model.normalization import plain
 from asoreconcile.base.objects import JsonObject
@@ -23,7 +26,6 @@ _DIGITS = 4
 # Without the elements of lists, the record of a longer body stays small.
 _MOST = 150
 _TOO_MANY = "="
-_ELEMENT = re.compile(r"\[[^\]]*\]")
 
 
 def places_of(body: JsonObject) -> str:
@@ -61,7 +63,7 @@ def _is_foreign(one: Difference, before: DriftBaseline | None, put: str) -> bool
     marks = {
         before.places[i : i + _DIGITS] for i in range(0, len(before.places), _DIGITS)
     }
-    path = _plain(one.path)
+    path = plain_path(one.path, "[]")
     if one.kind != "list-extra":
         return _mark(path) not in marks
     if _mark(_TOO_MANY) in marks:
@@ -81,18 +83,19 @@ def _places(path: str, value: Any) -> Iterator[str]:
         for name, inner in value.items():
             yield from _places(f"{path}/{name}" if path else name, inner)
     elif isinstance(value, list):
-        yield _plain(path)
+        at = plain_path(path, "[]")
+        yield at
         for element in value:
             if isinstance(element, dict):
                 stated = _stated(element)
                 names = [name for name in IDENTIFYING if name in stated][:1] or stated
                 for name in names:
-                    yield f"{_plain(path)}[]/{name}={stated[name]}"
+                    yield f"{at}[]/{name}={stated[name]}"
                 yield from _places(f"{path}[]", element)
             else:
-                yield f"{_plain(path)}[]={plain(element)}"
+                yield f"{at}[]={plain(element)}"
     elif value is not None:
-        yield _plain(path)
+        yield plain_path(path, "[]")
 
 
 def _stated(element: JsonObject) -> dict[str, str]:
@@ -102,10 +105,6 @@ def _stated(element: JsonObject) -> dict[str, str]:
         for name, value in element.items()
         if value is not None and not isinstance(value, dict | list)
     }
-
-
-def _plain(path: str) -> str:
-    return _ELEMENT.sub("[]", path).casefold()
 
 
 def _mark(place: str) -> str:

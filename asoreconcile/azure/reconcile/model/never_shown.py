@@ -1,52 +1,17 @@
 """Tell values that Azure never shows from values that Azure does not have. Pure."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.catalogue.status import status_of
-from asoreconcile.azure.reconcile.model.differences import Difference
+from asoreconcile.azure.catalogue.type_facts import facts_of
+from asoreconcile.azure.reconcile.model.differences import Difference, plain_path
 from asoreconcile.azure.reconcile.model.normalization import is_same
 from asoreconcile.base.objects import JsonObject
 
 _STEP = re.compile(r"([^/\[\]]+)|\[([^\]]*)\]")
-_ELEMENT = re.compile(r"\[[^\]]*\]")
-_OPTIONS = ("properties/options",)
-_UNSHOWN: Mapping[str, tuple[str, ...]] = {
-    "microsoft.documentdb/databaseaccounts/cassandrakeyspaces": _OPTIONS,
-    "microsoft.documentdb/databaseaccounts/cassandrakeyspaces/tables": _OPTIONS,
-    "microsoft.documentdb/databaseaccounts/gremlindatabases": _OPTIONS,
-    "microsoft.documentdb/databaseaccounts/gremlindatabases/graphs": _OPTIONS,
-    "microsoft.documentdb/databaseaccounts/mongodbdatabases": _OPTIONS,
-    "microsoft.documentdb/databaseaccounts/mongodbdatabases/collections": (
-        *_OPTIONS,
-        "properties/resource/indexes/options",
-    ),
-    "microsoft.documentdb/databaseaccounts/sqldatabases": _OPTIONS,
-    "microsoft.documentdb/databaseaccounts/sqldatabases/containers": _OPTIONS,
-    "microsoft.documentdb/databaseaccounts/tables": _OPTIONS,
-    "microsoft.insights/workbooks": ("properties/serializeddata",),
-    "microsoft.keyvault/vaults": ("properties/createmode",),
-    "microsoft.kubernetesconfiguration/extensions": ("identity/type",),
-    "microsoft.machinelearningservices/workspaces/computes": ("sku",),
-    "microsoft.machinelearningservices/workspaces/connections": (
-        "properties/value",
-        "properties/valueformat",
-    ),
-    "microsoft.servicebus/namespaces/topics/subscriptions/rules": (
-        "properties/correlationfilter/contenttype",
-    ),
-    "microsoft.subscription/aliases": (
-        "properties/billingscope",
-        "properties/displayname",
-        "properties/workload",
-    ),
-}
-"""By type, in lower case: where a value begins that Azure uses and does not show,
-although the type's answers have a field for it. All were seen in recorded traffic, or
-are the same option of a sibling type.
-"""
 
 
 def is_never_shown(version: KindVersion, found: Difference) -> bool:
@@ -55,8 +20,8 @@ def is_never_shown(version: KindVersion, found: Difference) -> bool:
     """
     if found.kind != "absent":
         return False
-    path = f"{_ELEMENT.sub('', found.path).casefold()}/"
-    unshown = _UNSHOWN.get(version.arm_type.lower(), ())
+    path = f"{plain_path(found.path)}/"
+    unshown = facts_of(version.arm_type).never_shown
     if any(path.startswith(f"{one}/") for one in unshown):
         return True
     body = found.want

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from asoreconcile.azure.arm import ids
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.azure.arm.provisioning_state import FAILURE
+from asoreconcile.azure.catalogue.type_facts import facts_of
 from asoreconcile.azure.reconcile.model.annotations import (
     RESOURCE_ID,
     WAIT_FOR_REFERENCES,
@@ -18,51 +19,6 @@ from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.model.protection import names_of
 from asoreconcile.azure.reconcile.model.switches import Switch
 from asoreconcile.base.objects import JsonObject, annotations, status
-
-_SUBNETS = "microsoft.network/virtualnetworks/subnets"
-_ADDRESSES = "microsoft.network/publicipaddresses"
-_ACCOUNTS = "microsoft.storage/storageaccounts"
-
-AFTER_SUCCESS: Mapping[str, frozenset[str]] = {
-    # The code ReferencedResourceNotProvisioned.
-    "microsoft.network/bastionhosts": frozenset({_SUBNETS}),
-    "microsoft.network/loadbalancers": frozenset({_ADDRESSES}),
-    "microsoft.network/natgateways": frozenset({_ADDRESSES}),
-    "microsoft.network/networkinterfaces": frozenset({_SUBNETS, _ADDRESSES}),
-    "microsoft.network/privatelinkservices": frozenset(
-        {_SUBNETS, "microsoft.network/loadbalancers"}
-    ),
-    "microsoft.network/virtualnetworks/virtualnetworkpeerings": frozenset(
-        {"microsoft.network/virtualnetworks"}
-    ),
-    # The code StorageProvisioningStateNotSucceeded.
-    "microsoft.network/networkwatchers/flowlogs": frozenset({_ACCOUNTS}),
-    # The operation fails: "Destination endpoint not found".
-    "microsoft.eventgrid/eventsubscriptions": frozenset({_ACCOUNTS}),
-    # The operation fails while the endpoint is being made.
-    "microsoft.network/dnsforwardingrulesets": frozenset(
-        {"microsoft.network/dnsresolvers/outboundendpoints"}
-    ),
-    # The code Conflict: the plan's operation CreateServerFarm is in progress.
-    "microsoft.web/sites": frozenset({"microsoft.web/serverfarms"}),
-    # The code BadRequest: "is in a invalid provisioning state", and "make sure that the
-    # originGroup is created successfully".
-    "microsoft.cdn/profiles/securitypolicies": frozenset(
-        {"microsoft.cdn/profiles/afdendpoints"}
-    ),
-    "microsoft.cdn/profiles/afdendpoints/routes": frozenset(
-        {"microsoft.cdn/profiles/origingroups"}
-    ),
-}
-"""By the type that refers, in lower case: the types that must have been made."""
-
-
-def waits_for_success(arm_type: str, other: str) -> bool:
-    """Return whether Azure refuses a reference of the one type to a resource of the
-    other until its first operation has ended well.
-    """
-    return other.lower() in AFTER_SUCCESS.get(arm_type.lower(), ())
-
 
 WAITING_FOR_REFERENCE = "WaitingForReference"
 PATIENCE_SECONDS = 600.0
@@ -91,8 +47,10 @@ def is_far_enough(arm_type: str, target: JsonObject, *, is_accepted: bool) -> bo
     is_shown = shows_id(target, arm_id)
     if is_shown and str(found.get("provisioningState") or "").lower() not in FAILURE:
         return True
+    # Some references are refused until the target's first operation has ended well.
+    later = facts_of(arm_type).after_success
     is_made = is_accepted or is_shown
-    return is_made and not waits_for_success(arm_type, ids.parse_stated(arm_id).type)
+    return is_made and ids.parse_stated(arm_id).type.lower() not in later
 
 
 def waiting_for(

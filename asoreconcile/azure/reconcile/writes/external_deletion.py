@@ -12,6 +12,7 @@ ASO does the same; here the person on call can at least see it. Rule: I6.
 
 from datetime import UTC, datetime
 
+from asoreconcile.azure.catalogue.type_facts import facts_of
 from asoreconcile.azure.reconcile.model.first_creation import was_there
 from asoreconcile.base.objects import JsonObject, dig
 
@@ -30,22 +31,6 @@ _MOMENTS = (
 _NAMES = ("resourceGuid",)
 # Two api-versions write the same time with and without fractions of a second.
 _SAME_MOMENT_SECONDS = 60.0
-# Providers of types without birth marks that answered every recorded update with 200 or
-# 202. Others (EventGrid, Communication, DataProtection, Synapse) answer some with 201.
-_SAY_201_FOR_NEW = frozenset(
-    {
-        "microsoft.containerservice",
-        "microsoft.documentdb",
-        "microsoft.eventhub",
-        "microsoft.insights",
-        "microsoft.managedidentity",
-        "microsoft.network",
-        "microsoft.resources",
-        "microsoft.search",
-        "microsoft.servicebus",
-        "microsoft.web",
-    }
-)
 
 
 def is_recreated(
@@ -58,8 +43,8 @@ def is_recreated(
     """
     if not was_there(before):
         return False
-    says_so = arm_type.lower().partition("/")[0] in _SAY_201_FOR_NEW
-    return is_absent or (created and says_so and not _has_birth_mark(before))
+    is_new = created and facts_of(arm_type.partition("/")[0]).created_is_new
+    return is_absent or (is_new and not _has_birth_mark(before))
 
 
 def is_another(before: JsonObject, after: JsonObject) -> bool:

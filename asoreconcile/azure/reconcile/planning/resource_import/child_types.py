@@ -9,6 +9,7 @@ from asoreconcile.azure.arm import ids
 from asoreconcile.azure.arm.ids import RESOURCES, ArmId
 from asoreconcile.azure.catalogue.kinds import Catalogue, Kind, KindVersion
 from asoreconcile.azure.catalogue.suggestions import hint
+from asoreconcile.azure.catalogue.type_facts import facts_of
 from asoreconcile.base.objects import GroupKind
 
 
@@ -93,20 +94,6 @@ Task = ResourceTask | ListTask | GroupTask
 
 
 RESOURCE_GROUPS = f"{RESOURCES}/resourceGroups".lower()
-# Extension resources that exist below some types only; to ask all others for them costs
-# a request each, and ARM answers 400 or 404.
-_HOSTS: Mapping[str, frozenset[str]] = {
-    "microsoft.kubernetesconfiguration": frozenset(
-        {
-            "microsoft.azurestackhci/clusters",
-            "microsoft.containerservice/managedclusters",
-            "microsoft.hybridcontainerservice/provisionedclusters",
-            "microsoft.kubernetes/connectedclusters",
-        }
-    ),
-    # Below a provider's location, which is no resource.
-    "microsoft.quota": frozenset(),
-}
 
 
 class ChildTypes:
@@ -189,5 +176,8 @@ class ChildTypes:
 
 
 def _may_host(type_: str, extension: KindVersion) -> bool:
-    hosts = _HOSTS.get(extension.provider.lower())
+    """Return whether to ask for an extension below a type: each question costs a
+    request, and ARM answers 400 or 404 where there can be none.
+    """
+    hosts = facts_of(extension.provider).hosts
     return hosts is None or type_ in hosts

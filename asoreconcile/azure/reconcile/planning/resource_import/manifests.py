@@ -12,12 +12,13 @@ import attrs
 
 from asoreconcile.azure.arm import ids
 from asoreconcile.azure.catalogue.arm_to_spec import LeftOut, armid_reference, to_spec
+from asoreconcile.azure.catalogue.type_facts import facts_of
 from asoreconcile.azure.reconcile.model.annotations import RECONCILE_POLICY
 from asoreconcile.azure.reconcile.planning.resource_import.child_types import (
     ResourceTask,
 )
 from asoreconcile.azure.reconcile.planning.resource_import.options import ImportOptions
-from asoreconcile.base.objects import GroupKind, JsonObject
+from asoreconcile.base.objects import GroupKind, JsonObject, dig
 
 # Kubernetes' own limit of a name.
 _MAX_LENGTH = 253
@@ -95,19 +96,16 @@ def inside_parents(read: Sequence[tuple[ResourceTask, JsonObject]]) -> set[str]:
     """Return the keys of resources that the spec of an imported parent contains
     already: an object of its own would declare them twice.
     """
-    single = {
-        f"{ids.key(parent.id.text)}/{child}"
-        for parent, body in read
-        for child, path in _FIXED_INSIDE.get(parent.id.type.lower(), {}).items()
-        if _value(body, path) is not None
-    }
-    return single | {
-        f"{ids.key(parent.id.text)}/{collection}/{str(element.get('name')).lower()}"
-        for parent, body in read
-        if (found := _INSIDE.get(parent.id.type.lower())) is not None
-        for collection, path in [found]
-        for element in _elements(body, path)
-    }
+    inside: set[str] = set()
+    for parent, body in read:
+        for child, path in facts_of(parent.id.type).inside.items():
+            place, value = f"{ids.key(parent.id.text)}/{child}", dig(body, path)
+            if isinstance(value, list):
+                names = (str(one.get("name")) for one in _objects(value))
+                inside |= {f"{place}/{name.lower()}" for name in names}
+            elif value is not None:
+                inside.add(place)
+    return inside
 
 
 def with_pools_apart(
@@ -126,7 +124,7 @@ def with_pools_apart(
 def _with_first_pool(
     cluster: ResourceTask, body: JsonObject, own: set[str]
 ) -> JsonObject:
-    pools = _elements(body, _POOLS)
+    pools = _objects(dig(body, f"properties.{_POOLS}"))
     if cluster.id.type.lower() != _CLUSTER or not pools:
         return body
     first = next((one for one in pools if one.get("mode") == "System"), pools[0])
@@ -136,43 +134,14 @@ def _with_first_pool(
         for one in pools
         if one is first or below + str(one.get("name")).lower() not in own
     ]
-    return {**body, "properties": {**body["properties"], _POOLS[0]: kept}}
+    return {**body, "properties": {**body["properties"], _POOLS: kept}}
 
 
 _CLUSTER = "microsoft.containerservice/managedclusters"
-_POOLS = ("agentPoolProfiles",)
-_INSIDE: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "microsoft.compute/virtualmachinescalesets": (
-        "extensions",
-        ("virtualMachineProfile", "extensionProfile", "extensions"),
-    ),
-    _CLUSTER: ("agentpools", _POOLS),
-    "microsoft.network/loadbalancers": ("inboundnatrules", ("inboundNatRules",)),
-}
-"""By type, in lower case: a collection of children, and where below `properties` the
-parent's spec has the same resources.
-"""
-_FIXED_INSIDE: Mapping[str, Mapping[str, tuple[str, ...]]] = {
-    "microsoft.sql/servers": {
-        "administrators/activedirectory": ("administrators",),
-        "azureadonlyauthentications/default": (
-            "administrators",
-            "azureADOnlyAuthentication",
-        ),
-    },
-}
-"""The same for children whose name is fixed, by their id below the parent's."""
+_POOLS = "agentPoolProfiles"
 
 
-def _value(body: JsonObject, path: Sequence[str]) -> object:
-    value: object = body.get("properties")
-    for name in path:
-        value = value.get(name) if isinstance(value, dict) else None
-    return value
-
-
-def _elements(body: JsonObject, path: Sequence[str]) -> list[JsonObject]:
-    value = _value(body, path)
+def _objects(value: object) -> list[JsonObject]:
     found = value if isinstance(value, list) else []
     return [one for one in found if isinstance(one, dict)]
 
