@@ -1,4 +1,4 @@
-"""Find the project's extension sets in all modules of this package.
+"""Find the project's extension sets: rows of `cases.json`, and modules of this package.
 
 A folder is a group, a file is a kind. Files with a leading underscore are left out:
 they contain code that several kinds share.
@@ -7,20 +7,23 @@ they contain code that several kinds share.
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
+from importlib.resources import files
 from pkgutil import iter_modules
 from types import ModuleType
 
 from asoreconcile.azure import extensions
+from asoreconcile.azure.extensions.cases import sets_in
 from asoreconcile.azure.middleware.extension_set import ExtensionError, ExtensionSet
 
 
 @cache
 def builtin_sets() -> tuple[ExtensionSet, ...]:
-    """Return all sets, imported on first use; `Extensions.compose` sorts them.
+    """Return all sets, made on first use; `Extensions.compose` sorts them.
 
     Raises the errors of `sets_of`.
     """
-    return sets_of(extensions)
+    table = (files(extensions) / "cases.json").read_bytes()
+    return (*sets_in(table), *sets_of(extensions))
 
 
 def sets_of(package: ModuleType) -> tuple[ExtensionSet, ...]:

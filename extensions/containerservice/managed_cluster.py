@@ -14,9 +14,8 @@ from asoreconcile.azure.middleware.factories import (
     export_keys,
     reclassify,
 )
-from asoreconcile.base.objects import GroupKind, JsonObject
+from asoreconcile.base.objects import JsonObject
 
-MANAGED_CLUSTER = GroupKind("containerservice.azure.com", "ManagedCluster")
 EXTENSIONS = built_in("containerservice", "ManagedCluster")
 
 

@@ -73,7 +73,10 @@ class ExtensionSet:
         self._frozen = False
 
     def on(
-        self, point: ExtensionPoint[Req, Res], *kinds: GroupKind
+        self,
+        point: ExtensionPoint[Req, Res],
+        *kinds: GroupKind,
+        defined: str = "",
     ) -> Callable[[Middleware[Req, Res]], Middleware[Req, Res]]:
         """Return a decorator that registers a function for a point and some kinds.
 
@@ -82,6 +85,7 @@ class ExtensionSet:
 
         kinds: those of the set if there are none; `ANY_KIND` and `ANY_ARM_KIND` are
         possible too.
+        defined: the place to name in lists and errors; "" is the calling line.
 
         Raises ExtensionError if there is no kind, if the set is already in use, for
         `ANY_KIND` at a point that only kinds of ARM run, and for a function that cannot
@@ -96,7 +100,7 @@ class ExtensionSet:
                 f"extension set {self.name!r}: users of databases and kinds of Entra "
                 f"do not run point {point.name}: register for ANY_ARM_KIND"
             )
-        defined = _where_called()
+        defined = defined or _where_called()
 
         def register(run: Middleware[Req, Res]) -> Middleware[Req, Res]:
             if self._frozen:
@@ -133,8 +137,13 @@ def built_in(group: str, kind: str) -> ExtensionSet:
 
     group: the first label of the kind's group, such as `network`.
     """
-    own = GroupKind(f"{group}.azure.com", kind)
+    own = built_in_kind(group, kind)
     return ExtensionSet(f"{group}.{kind}", BUILT_IN_ORDER, kinds=(own,))
+
+
+def built_in_kind(group: str, kind: str) -> GroupKind:
+    """Return a kind of Azure. Parameters as `built_in`."""
+    return GroupKind(f"{group}.azure.com", kind)
 
 
 def _where_called() -> str:

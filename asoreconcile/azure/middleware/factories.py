@@ -31,8 +31,6 @@ from asoreconcile.azure.middleware.requests import (
     Skipped,
 )
 from asoreconcile.azure.middleware.secret_exporters import (
-    KEY_PAIR,
-    KEYS_AND_CONNECTION_STRINGS,
     ValueSource,
     collect,
     export_keys,
@@ -44,7 +42,8 @@ from asoreconcile.base.objects import GroupKind, JsonObject, dig, gvk_of, metada
 
 @attrs.frozen
 class ErrorMatch:
-    """A predicate of an ARM error; combine predicates with `&` and `|`.
+    """A predicate of an ARM error; combine predicates with `&`. For errors of another
+    kind register another extension.
 
     text: short, because it becomes part of the extension's name in lists and metrics.
     """
@@ -56,12 +55,6 @@ class ErrorMatch:
         return ErrorMatch(
             f"{self.text} and {other.text}",
             lambda error: self.matches(error) and other.matches(error),
-        )
-
-    def __or__(self, other: "ErrorMatch") -> "ErrorMatch":
-        return ErrorMatch(
-            f"({self.text} or {other.text})",
-            lambda error: self.matches(error) or other.matches(error),
         )
 
 
@@ -222,8 +215,6 @@ def _with_state(message: str, obj: JsonObject, state: str) -> str:
 
 
 __all__ = [
-    "KEYS_AND_CONNECTION_STRINGS",
-    "KEY_PAIR",
     "TERMINAL",
     "ChildMerge",
     "ChildShape",

@@ -30,14 +30,6 @@ _LEAST_SECONDS = 300.0
 ValueSource = str | Callable[[JsonObject], str | None]
 
 
-# The answer of nearly every API with a pair of keys.
-KEY_PAIR = {"primaryKey": "primaryKey", "secondaryKey": "secondaryKey"}
-KEYS_AND_CONNECTION_STRINGS = KEY_PAIR | {
-    "primaryConnectionString": "primaryConnectionString",
-    "secondaryConnectionString": "secondaryConnectionString",
-}
-
-
 def export_keys(
     action: str,
     api_version: str,

@@ -7,10 +7,11 @@ import sys
 import tomllib
 from pathlib import Path
 
+import extensions_chains
 import pytest
 from extensions_chains import _kinds
 
-from asoreconcile.azure.extensions import network
+from asoreconcile.azure.extensions.cases import sets_in
 from asoreconcile.azure.extensions.registry import builtin_sets
 from asoreconcile.azure.middleware import extension_points, factories
 from asoreconcile.azure.middleware.chain import Extensions
@@ -63,37 +64,26 @@ def test_the_example_s_entry_point_leads_to_a_set_that_fits():
     assert composed.has(extension_points.PRE_RECONCILE_OWNER, example["DATABASE"])
 
 
-@pytest.fixture
-def one_more_kind(tmp_path, monkeypatch):
-    """The README's file of a kind, put beside those of its group; then its test."""
+def test_a_row_and_its_test_make_one_more_kind(monkeypatch):
+    """No other file of the project is touched; the test fails without the row."""
     found = re.findall(
         r"`((?:extensions|tests)/[\w./]+)`:\n\n^```\w+\n(.*?)^```",
         README.read_text(),
         re.MULTILINE | re.DOTALL,
     )
     assert [path for path, _ in found] == [
-        "extensions/network/nat_gateway.py",
+        "extensions/cases.json",
         "tests/unit/azure/extensions/test_extensions_nat_gateway.py",
     ]
-    (_, kind), (_, test) = found
-    (tmp_path / "nat_gateway.py").write_text(kind)
-    monkeypatch.setattr(network, "__path__", [*network.__path__, str(tmp_path)])
-    builtin_sets.cache_clear()
-    yield test
-    builtin_sets.cache_clear()
-    sys.modules.pop(f"{network.__name__}.nat_gateway", None)
-
-
-def test_a_file_and_its_test_make_one_more_kind(one_more_kind):
-    """No other file of the project is touched; the test fails without it."""
+    (_, row), (_, text) = found
     example = {"__name__": "test_extensions_nat_gateway"}
-    exec(compile(one_more_kind, str(README), "exec"), example)
+    exec(compile(text, str(README), "exec"), example)
     (test,) = (one for name, one in example.items() if name.startswith("test_"))
-    test()
-    builtin_sets.cache_clear()
-    network.__path__.pop()
     with pytest.raises(AssertionError):
         test()
+    more = (*builtin_sets(), *sets_in(row.encode()))
+    monkeypatch.setattr(extensions_chains, "builtin_sets", lambda: more)
+    test()
 
 
 def test_every_point_and_factory_is_told_of():

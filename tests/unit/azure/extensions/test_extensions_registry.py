@@ -1,14 +1,17 @@
 """The built-in sets as a whole, and how their modules are found."""
 
 import importlib
+import json
 import shutil
 import sys
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
 from extensions_chains import _kinds, cr, default, status_at
 
 from asoreconcile.azure import extensions
+from asoreconcile.azure.extensions.cases import sets_in
 from asoreconcile.azure.extensions.registry import builtin_sets, sets_of
 from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionError
 from asoreconcile.azure.testing.extensions import check_extension_set
@@ -31,16 +34,17 @@ def module_of(extension_set):
 def test_every_file_is_found():
     """On disk and not as packages: a folder without `__init__.py` shows as well."""
     (root,) = map(Path, extensions.__path__)
-    files = {path.relative_to(root) for path in root.rglob("*.py")}
-    kinds = {path for path in files if not path.name.startswith("_")}
-    names = {".".join(path.with_suffix("").parts) for path in kinds} - {"registry"}
-    found = [module_of(one) for one in builtin_sets()]
+    found = {path.relative_to(root) for path in root.rglob("*.py")}
+    kinds = {path for path in found if not path.name.startswith("_")}
+    names = {".".join(path.with_suffix("").parts) for path in kinds}
+    names -= {"cases", "registry"}
+    found = [module_of(one) for one in sets_of(extensions)]
     assert set(found) == {f"asoreconcile.azure.extensions.{name}" for name in names}
     assert found == sorted(found)
 
 
 def test_a_file_is_named_after_its_kind():
-    for one in builtin_sets():
+    for one in sets_of(extensions):
         (kind,) = {link.kind for link in one.freeze()}
         *_, group, file = module_of(one).split(".")
         assert kind.group == f"{group}.azure.com"
@@ -48,12 +52,22 @@ def test_a_file_is_named_after_its_kind():
         assert one.name == f"{group}.{kind.kind}"
 
 
+def test_each_row_says_what_it_is_for_and_where_it_is():
+    table = (files(extensions) / "cases.json").read_bytes()
+    rows = json.loads(table)
+    assert list(rows) == sorted(rows)
+    assert all(row["about"] for row in rows.values())
+    for one in sets_in(table):
+        places = {link.defined for link in one.freeze()}
+        assert places == {f"asoreconcile.azure.extensions.cases:{one.name}"}
+
+
 @pytest.fixture
 def package(tmp_path, monkeypatch):
     """Writes files of a package `special` and imports it; forgotten afterwards."""
 
-    def write(**files):
-        for path, text in files.items():
+    def write(**texts):
+        for path, text in texts.items():
             group, _, file = path.partition("__")
             (tmp_path / "special" / group).mkdir(parents=True, exist_ok=True)
             (tmp_path / "special" / "__init__.py").touch()

@@ -1,1 +1,0 @@
-"""Special cases of app: Container Apps."""

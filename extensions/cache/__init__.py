@@ -1,1 +1,0 @@
-"""Special cases of cache: Azure Cache for Redis."""

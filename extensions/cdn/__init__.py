@@ -1,1 +1,0 @@
-"""Special cases of cdn: Azure Front Door and CDN."""

@@ -1,1 +1,0 @@
-"""Special cases of compute: Virtual machines, scale sets, disks."""

@@ -1,1 +1,0 @@
-"""Special cases of dbformariadb: Azure Database for MariaDB."""

@@ -1,9 +1,0 @@
-"""DataCollectionRule: retried while its workspace does not exist yet."""
-
-from asoreconcile.azure.middleware.extension_points import CLASSIFY_ERROR
-from asoreconcile.azure.middleware.extension_set import built_in
-from asoreconcile.azure.middleware.factories import code, reclassify
-
-EXTENSIONS = built_in("insights", "DataCollectionRule")
-
-EXTENSIONS.on(CLASSIFY_ERROR)(reclassify(code("WorkspaceNotFound")))

@@ -1,1 +1,0 @@
-"""Special cases of machinelearningservices: Azure Machine Learning."""

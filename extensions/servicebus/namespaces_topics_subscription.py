@@ -1,9 +1,0 @@
-"""NamespacesTopicsSubscription: retried while its target does not exist yet."""
-
-from asoreconcile.azure.middleware.extension_points import CLASSIFY_ERROR
-from asoreconcile.azure.middleware.extension_set import built_in
-from asoreconcile.azure.middleware.factories import code, reclassify
-
-EXTENSIONS = built_in("servicebus", "NamespacesTopicsSubscription")
-
-EXTENSIONS.on(CLASSIFY_ERROR)(reclassify(code("MessagingGatewayBadRequest")))

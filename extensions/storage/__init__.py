@@ -1,1 +1,0 @@
-"""Special cases of storage: Storage accounts."""
