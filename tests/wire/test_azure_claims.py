@@ -1,5 +1,8 @@
 """An object manages nothing until Azure has accepted a PUT of it."""
 
+from contextlib import suppress
+from unittest import mock
+
 import attrs
 import pytest
 from world import RECORD_KEY, World, another_owner, resource_group, virtual_network
@@ -15,6 +18,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
 from asoreconcile.azure.reconcile.model.claim_record import Standing, claim_of
 from asoreconcile.azure.reconcile.model.record_key import RecordKey
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
+from asoreconcile.azure.reconcile.scope.patch_helper import StaleError
 from asoreconcile.base.objects import (
     annotations,
     key_of,
@@ -151,6 +155,44 @@ def test_a_put_whose_answer_was_lost_is_deleted(world, then):
     assert world.settle(network) is None
     assert len(world.requests("DELETE", "virtualNetworks/lost")) == 1
     assert network_id(world, "lost") not in world.azure.resources()
+
+
+def test_a_put_without_an_answer_may_arrive_after_the_delete(world):
+    network = virtual_network("vnet", azureName="lost")
+    world.azure.faults.time_out("PUT", "virtualNetworks/lost")
+    world.apply(network)
+    world.run(network)
+    world.delete(network)
+    world.run(network)
+    late = virtual_network()["spec"]
+    body = {
+        "location": "westeurope",
+        "properties": {"addressSpace": late["addressSpace"]},
+    }
+    world.arm.put(network_id(world, "lost"), "2025-03-01", body)
+    assert world.settle(network) is None
+    assert network_id(world, "lost") not in world.azure.resources()
+
+
+def test_a_former_leader_closes_no_claim_that_another_process_had_accepted(world):
+    network = virtual_network()
+    world.apply(network)
+    world.run_once(network)
+    put, answers = world.arm.put, []
+
+    def refused_late(*sent, **options):
+        if answers:
+            return put(*sent, **options)
+        answers.append("refused")
+        world.restart()  # the new leader
+        world.apply(virtual_network(tags={"a": "b"}))
+        world.settle(network)
+        world.azure.faults.refuse("PUT", "virtualNetworks/vnet", 400, "Bad")
+        return put(*sent, **options)
+
+    with mock.patch.object(world.arm, "put", refused_late), suppress(StaleError):
+        world.run_once(network)
+    assert standing(world, network) is Standing.ACCEPTED
 
 
 def test_a_process_that_dies_in_a_later_put_leaves_nothing_behind(world):

@@ -339,6 +339,19 @@ def test_l16_a_page_in_place_of_the_resource_deletes_nothing(world, network):
     assert list(world.azure.resources()) == [group_id(world)]
 
 
+def test_r5_9_what_was_never_accepted_waits_for_no_parent(world):
+    """The resource of a kind with a fixed name is always there."""
+    world.settled(account())
+    world.azure.faults.refuse("PUT", "blobServices", 400, "Bad", times=100)
+    world.apply(service())
+    world.run(service())
+    world.delete(service())
+    world.run(service())
+    assert world.read(service()) is None
+    (text,) = [e[3] for e in world.events if e[2] == "NotDeletedInAzure"]
+    assert "accepted no PUT" in text
+
+
 # A 404 that does not say that the resource is gone.
 
 
@@ -382,6 +395,18 @@ def test_v3_an_unknown_404_ends_a_deletion_only_if_it_is_repeated(world, network
     assert world.read(network) is None
     (event,) = [e for e in world.events if e[1:3] == ("Warning", "NotDeletedInAzure")]
     assert "404 VnetLost" in event[3]
+
+
+def test_v3_a_deletion_that_azure_answers_with_410_ends(world, network):
+    for method in ("GET", "DELETE"):
+        path = "virtualNetworks/vnet$"
+        world.azure.faults.answer(method, path, 410, code="Gone", times=100)
+    world.delete(network)
+    world.run(network)
+    assert world.ready(network)["reason"] == "Gone"
+    world.clock.advance(60.0)
+    world.run(network)
+    assert world.read(network) is None
 
 
 def test_v3_an_unknown_404_that_does_not_come_again_counts_for_nothing(world, network):

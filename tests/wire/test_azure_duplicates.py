@@ -19,6 +19,7 @@ from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.model.record_key import RecordKey
 from asoreconcile.base.errors import RetryError
 from asoreconcile.base.objects import (
+    ObjectKey,
     annotations,
     copy_json,
     finalizers,
@@ -249,6 +250,34 @@ def test_a_deletion_waits_for_an_object_of_another_namespace(world, pair):
     world.annotate(theirs, **{RECONCILE_POLICY: "skip"})
     assert world.settle(manager) is None
     assert deletes(world) == 1
+
+
+@pytest.mark.parametrize(("known", "deleted"), [("skip", 0), ("manage", 1)])
+def test_before_a_delete_the_policy_of_another_namespace_is_read(
+    world, pair, known, deleted
+):
+    """The watch of Namespaces shows the policy that the other namespace had before."""
+    manager, _ = pair
+    world.delete(pair[1])
+    world.settle(manager)
+    theirs = elsewhere(world)
+    world.apply(theirs)
+    notes = {RECONCILE_POLICY: "manage" if known == "skip" else "skip"}
+    other = ObjectKey("", "other")
+    world.client.patch(NAMESPACES, other, {"metadata": {"annotations": notes}})
+    of_namespace = world.operator.namespace_annotations
+
+    class Behind:
+        live = of_namespace.live
+
+        def __call__(self, name):
+            is_other = name == "other"
+            return {RECONCILE_POLICY: known} if is_other else of_namespace(name)
+
+    world.delete(manager)
+    operator = attrs.evolve(world.operator, namespace_annotations=Behind())
+    world.run_once(manager, operator=operator)
+    assert deletes(world) == deleted
 
 
 def test_the_other_way_out_leaves_the_resource_to_the_other_namespace(world, pair):

@@ -2,6 +2,8 @@
 operators' objects, and the ways a deletion ends without a DELETE.
 """
 
+from unittest import mock
+
 import attrs
 import pytest
 from world import World, resource_group, virtual_network
@@ -9,11 +11,13 @@ from world import World, resource_group, virtual_network
 from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.controllers.credential_resolver import GlobalConnection
 from asoreconcile.azure.reconcile.model.annotations import (
+    IGNORE_FIELDS,
     OPERATOR_NAMESPACE,
     POLLER_TOKEN,
     RECONCILE_POLICY,
     RESOURCE_ID,
 )
+from asoreconcile.azure.reconcile.model.if_exists import IF_EXISTS
 from asoreconcile.azure.reconcile.model.policy import Policy
 from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE, SyncMode
 from asoreconcile.base.objects import ObjectKey, annotations, finalizers, key_of
@@ -39,6 +43,11 @@ def network(world):
 
 def set_policy(world, obj, policy):
     world.annotate(obj, **{RECONCILE_POLICY: policy})
+
+
+def annotate_namespace(world, **notes):
+    body = {"metadata": {"annotations": notes}}
+    world.client.patch(NAMESPACES, ObjectKey("", "default"), body)
 
 
 def set_namespace_policy(world, policy):
@@ -113,6 +122,52 @@ def test_r1_18_what_an_object_s_own_annotation_forbids_is_not_sent(
     world.annotate(network, **notes)
     world.run_once(network, stale=before)
     assert puts(world) == 1
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "value"),
+    [
+        ("object", SYNC_MODE, "report"),
+        ("namespace", SYNC_MODE, "report"),
+        ("namespace", IGNORE_FIELDS, "spec.tags.a"),
+    ],
+)
+def test_r1_18_nothing_is_put_over_an_annotation_that_the_watch_has_not_shown(
+    world, where, name, value
+):
+    """The body of the PUT, and whether there is one, rest on more than the policy."""
+    network = world.settled(virtual_network(tags={"a": "b"}))
+    arm_id = annotations(world.read(network))[RESOURCE_ID]
+    body = {**world.azure.resources()[arm_id], "tags": {"a": "of another"}}
+    world.arm.put(arm_id, "2025-03-01", body)
+    before = world.read(network)
+    if where == "object":
+        world.annotate(network, **{name: value})
+    else:
+        annotate_namespace(world, **{name: value})
+    world.azure.journal.clear()
+    world.clock.advance(10_000.0)
+    stale = before if where == "object" else world.read(network)
+    world.run_once(network, stale=stale, operator=behind(world))
+    assert puts(world) == 0
+
+
+def test_r1_18_the_answer_to_an_own_write_counts(world):
+    """The answer to the write before the PUT shows an edit that the cache lacks."""
+    network = virtual_network()
+    network["metadata"]["annotations"] = {IF_EXISTS: "adopt"}
+    world.apply(network)
+    world.run_once(network)
+    read = world.arm.get
+
+    def deleted_meanwhile(*asked):
+        world.delete(network)
+        return read(*asked)
+
+    with mock.patch.object(world.arm, "get", deleted_meanwhile):
+        world.run_once(network)
+    assert world.requests("GET", "virtualNetworks")
+    assert puts(world) == 0
 
 
 def test_r1_18_a_delete_is_not_sent_for_an_object_that_was_detached(world, network):

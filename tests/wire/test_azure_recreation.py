@@ -106,6 +106,19 @@ def test_ow6_the_resource_is_deleted_and_made_again(world, polled):
     assert "spec.sku.name" in text
 
 
+def test_ow6_a_404_whose_code_is_not_known_ends_a_recreation(world):
+    world.settled(address())
+    refused(world, address("Basic"))
+    world.run(address())
+    world.run(address())
+    assert writes(world)[-1] == "DELETE"
+    world.azure.faults.answer("GET", ADDRESSES, 404, code="NoAddress", times=100)
+    for _ in range(8):
+        world.clock.advance(10.0)
+        world.run(address())
+    assert writes(world)[-1] == "PUT"
+
+
 def test_ow6_each_generation_deletes_once(world):
     world.settled(address("Basic"))
     refused(world, address("Standard"), times=4)

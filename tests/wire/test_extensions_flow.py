@@ -6,7 +6,11 @@ import pytest
 from world import World, resource_group, role_assignment, virtual_network
 
 from asoreconcile.azure.extensions.subscription.alias import CANCEL
-from asoreconcile.azure.reconcile.model.annotations import RESOURCE_ID
+from asoreconcile.azure.reconcile.model.annotations import (
+    MAINTENANCE_WINDOWS,
+    RECONCILE_POLICY,
+    RESOURCE_ID,
+)
 from asoreconcile.base.objects import ObjectKey, annotations
 from asoreconcile.kube.resources import SECRETS
 
@@ -70,6 +74,28 @@ def test_i7_a_deleted_vault_is_recovered_or_purged(world, mode, sent, purges):
     ready(world, vault(mode))
     assert world.requests("PUT", "vaults")[-1].body["properties"]["createMode"] == sent
     assert len(world.requests("POST", "/purge")) == purges
+
+
+@pytest.mark.parametrize("forbids", ["window", "policy", "deleted"])
+def test_i7_a_vault_that_may_not_be_changed_is_not_purged(world, forbids):
+    """Permission is known before an extension changes anything, as before a PUT."""
+    world.install("keyvault.azure.com/Vault")
+    ready(world, vault("default"))
+    gone(world, vault("default"))
+    obj = vault("purgeThenCreate")
+    if forbids == "window":
+        sunday = "Sun 03:00-03:01 UTC"
+        obj["metadata"]["annotations"] = {MAINTENANCE_WINDOWS: sunday}
+    world.apply(obj)
+    world.run_once(obj)
+    before = world.read(obj)
+    if forbids == "policy":
+        world.annotate(obj, **{RECONCILE_POLICY: "skip"})
+    if forbids == "deleted":
+        world.delete(obj)
+    world.clock.advance(1.0)
+    world.run_once(obj, stale=before)
+    assert not world.requests("POST", "/purge")
 
 
 def subnet(name="web"):

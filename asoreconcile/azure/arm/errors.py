@@ -45,6 +45,7 @@ _BUSY = frozenset(
 )
 # 408 is of a gateway that gave up waiting: Azure itself has not answered.
 _TRANSIENT = frozenset({408, 429})
+_ABSENT = frozenset({404, 410})
 # A transport's error quotes the URL, and a monitor's query gives access to it.
 _SIGNATURE = re.compile(r"([?&](?:c|s|h|sig|t)=)[^&\s\"']+")
 
@@ -103,9 +104,9 @@ class ArmError(AsoreconcileError):
     def absence(self) -> Absence:
         """Return what Azure said about the resource's existence (V3).
 
-        The page of a proxy says nothing.
+        The page of a proxy says nothing. A 410 counts as a 404.
         """
-        if self.status != 404 or self.is_foreign:
+        if self.status not in _ABSENT or self.is_foreign:
             return Absence.NOT
         return absence(self.code, self.url)
 

@@ -191,6 +191,7 @@ class ReconcileContext:
     never blocks.
     only_reports: whether the sync mode is `report`, in which an extension may not
     change a resource that exists.
+    permit: raises unless the object, as it is now, permits to change anything in Azure.
     declared: the names that the object declares where others write, too.
     rests_on: the ETag that the PUT depends on; "" if the response had none; None if the
     payload contains nothing that was read (`require_unchanged`).
@@ -214,6 +215,7 @@ class ReconcileContext:
         default=lambda _type, _reason, _message: None, repr=False
     )
     only_reports: bool = False
+    permit: Callable[[], None] = attrs.field(default=lambda: None, repr=False)
     declared: Declared = attrs.field(factory=Declared, repr=False)
     rests_on: str | None = attrs.field(default=None, init=False)
     read: ResourceRead | None = attrs.field(default=None, init=False, repr=False)
@@ -304,6 +306,7 @@ class ReconcileContext:
         begin: Callable[[], outcomes.ArmOutcome],
         *,
         kept_as: KeptAs | None = None,
+        only_reads: bool = False,
     ) -> JsonObject | list[Any] | None:
         """Return the result of a long-running sub-operation; makes one request per
         reconcile.
@@ -314,6 +317,8 @@ class ReconcileContext:
         operation, so it must first check whether there is anything to do (and return
         `OperationDone(None)` if not).
         kept_as: the annotation that ASO uses, if there is one.
+        only_reads: whether the operation changes nothing; otherwise `permit` is called
+        before it begins.
 
         Returns the operation's own body once it has succeeded. Raises
         SuboperationPending while it runs, before its next poll is due, and if its state
@@ -321,7 +326,11 @@ class ReconcileContext:
         it (L16): the next reconcile starts again.
         """
         operation = _SubOperation(self, name, kept_as)
-        outcome = operation.resumed() or begin()
+        outcome = operation.resumed()
+        if outcome is None:
+            if not only_reads:
+                self.permit()
+            outcome = begin()
         match outcome:
             case outcomes.OperationDone(body=body):
                 operation.ended()

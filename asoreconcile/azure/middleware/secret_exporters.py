@@ -143,6 +143,7 @@ def _ask(
         "export-" + re.sub(r"\W+", "-", action).lower(),
         lambda: ctx.arm.post(f"{ctx.arm_id}/{action}", api_version),
         kept_as=kept_as,
+        only_reads=True,
     )
     return answer if isinstance(answer, dict) else {}
 

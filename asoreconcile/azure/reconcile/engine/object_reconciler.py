@@ -6,6 +6,7 @@ depends on the kind: `reconciler` has the one for ARM.
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
 import attrs
 
@@ -49,6 +50,7 @@ from asoreconcile.azure.reconcile.scope.shared_dependencies import (
     SharedDependencies,
 )
 from asoreconcile.azure.reconcile.state.read_set import ReadSet, TrackingReader
+from asoreconcile.azure.reconcile.writes.sending import confirm
 from asoreconcile.base import reconcile_context
 from asoreconcile.base.errors import RetryError, StoppedError
 from asoreconcile.base.log import Logger, bound
@@ -180,7 +182,7 @@ class ObjectReconciler:
                 obj, now=self._operator.clock.monotonic()
             ),
         )
-        return ReconcileScope(
+        scope = ReconcileScope(
             self._operator,
             self._kind,
             patcher,
@@ -190,6 +192,8 @@ class ObjectReconciler:
             began=self._operator.clock.monotonic(),
             read_set=read_set,
         )
+        scope.permit = partial(confirm, scope, is_delete=is_deleting(obj))
+        return scope
 
     def _forget(self, key: ObjectKey) -> None:
         self._operator.forget(self._kind, key)
@@ -219,9 +223,6 @@ class ObjectReconciler:
         Rules: R4.1, R7.3.
         """
         patcher, memory = scope.patcher, scope.memory
-        # Without the key the record stays, and so does the protection that it gives.
-        with suppress(ConditionError):
-            close_claim(scope)
         before = find_ready(status(patcher.obj).get("conditions"))
         is_left = leaves_ready(patcher, memory, error)
         if is_left:
@@ -262,6 +263,9 @@ class ObjectReconciler:
                 is_repeated=is_repeated,
             )
             scope.event("Warning", f"{action}ActionError", text)
+        # Otherwise the record stays, and so does the protection that it gives.
+        with suppress(ConditionError, ConflictError, GoneError):
+            close_claim(scope)
         return self._commit(scope, Result(requeue_after_seconds=delay))
 
     def _commit(self, scope: ReconcileScope, result: Result) -> Result:

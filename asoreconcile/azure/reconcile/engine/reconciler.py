@@ -23,7 +23,11 @@ from asoreconcile.azure.reconcile.model.annotations import (
     RECONCILE_POLICY,
     WAIT_FOR_REFERENCES,
 )
-from asoreconcile.azure.reconcile.model.conditions import deleting, reconciling
+from asoreconcile.azure.reconcile.model.conditions import (
+    BLOCKED,
+    deleting,
+    reconciling,
+)
 from asoreconcile.azure.reconcile.model.decisions import (
     ReadAfter,
     ReconcileOutcome,
@@ -144,6 +148,19 @@ _LOGGED = {
 }
 
 
+def _observe(scope: ReconcileScope) -> ReconcileOutcome:
+    scope.permit = _forbid
+    return settle(scope, ReadAfter.NOTHING)
+
+
+def _forbid() -> NoReturn:
+    raise ConditionError(
+        "a step that changes something in Azure is left out: the object only reads",
+        reason=BLOCKED,
+        retry=RetryClass.VERY_SLOW,
+    )
+
+
 def await_policy(_: ReconcileScope) -> NoReturn:
     """Raise the ConditionError of a step that has to wait for the policy. Its value,
     and the nearest one, are added to every condition (`unknown_values`).
@@ -160,7 +177,7 @@ _STEPS: dict[Step, Callable[[ReconcileScope], ReconcileOutcome]] = {
     Step.PAUSE: paused,
     Step.CLAIM: claim,
     Step.RESTORE_ID: lambda scope: restore_id(scope) or release(scope),
-    Step.OBSERVE: lambda scope: settle(scope, ReadAfter.NOTHING),
+    Step.OBSERVE: _observe,
     Step.PUT: put,
     Step.POLL: poll,
     Step.RECREATE: recreate,

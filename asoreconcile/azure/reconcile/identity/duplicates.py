@@ -185,22 +185,23 @@ def look_around(
     claim: ClaimRecord | None = None,
     *,
     kind: KindRuntime | None = None,
+    is_delete: bool = False,
 ) -> tuple[Rival | None, list[Rival]]:
     """Return the other object that manages an id, and all others that declare it; None
     if this object manages the id, or may claim it.
 
     claim: see `require_sole`. kind: if given, the objects of the kind are read from the
-    API server, not from the cache. The object is woken when that changes. Raises
-    RetryError as `require_sole`.
+    API server, not from the cache. is_delete: whether a DELETE rests on the result. The
+    object is woken when that changes. Raises as `rivals_of`.
     """
     me = ObjectReference(version.group_kind, key_of(obj))
     mine = _rank(version, obj, arm_id, claim)
-    rivals = rivals_of(operator, obj, arm_id, kind)
+    rivals = rivals_of(operator, obj, arm_id, kind, is_delete=is_delete)
     found = manager_among(mine, rivals)
     if found is not None and kind is None:
         # It may have gone before the waiting object was recorded: look once more.
         operator.waiting.note(me, found.node)
-        rivals = rivals_of(operator, obj, arm_id)
+        rivals = rivals_of(operator, obj, arm_id, is_delete=is_delete)
         found = manager_among(mine, rivals)
     # Also if none was found before: an earlier reconcile may have waited.
     if found is None:
@@ -213,10 +214,14 @@ def rivals_of(
     obj: JsonObject,
     arm_id: str,
     kind: KindRuntime | None = None,
+    *,
+    is_delete: bool = False,
 ) -> list[Rival]:
     """Return the other objects that write and declare an id as their own.
 
-    kind: see `look_around`. Raises RetryError as `require_sole`; as `list_all`.
+    kind: see `look_around`. is_delete: also the policies of their Namespaces are read
+    from the API server, as a watch of Namespaces may be behind. Raises RetryError as
+    `require_sole`; as `list_all` and `NamespaceAnnotations.live`.
     """
     found = (
         operator.objects_with_arm_id(arm_id)
@@ -226,12 +231,14 @@ def rivals_of(
     rivals: list[Rival] = []
     for version, other in found:
         # An id needs the owner and the credential, and raises while they are not
-        # listed: ask only for the ids of objects that write.
-        if uid_of(other) == uid_of(obj) or not _writes(operator, other):
+        # listed: a PUT asks only for the ids of objects that write.
+        if uid_of(other) == uid_of(obj) or not (is_delete or _writes(operator, other)):
             continue
         claim = claim_of(other, operator.record_key) if version.is_arm else None
         declared = _declared(operator, version, other, claim)
         if declared and ids.same(declared, arm_id):
+            if is_delete and not _writes(operator, other, is_live=True):
+                continue
             node = ObjectReference(version.group_kind, key_of(other))
             rank = _rank(version, other, arm_id, claim)
             rivals.append(Rival(node, other, rank, is_deleting(other)))
@@ -275,11 +282,15 @@ def _rank(
     return rank_of(obj, arm_id, claim)
 
 
-def _writes(operator: SharedDependencies, obj: JsonObject) -> bool:
-    policy = policy_of(
-        annotations(obj),
-        operator.namespace_annotations(key_of(obj).namespace),
-        operator.default_policy,
+def _writes(
+    operator: SharedDependencies, obj: JsonObject, *, is_live: bool = False
+) -> bool:
+    namespace, of_namespace = key_of(obj).namespace, operator.namespace_annotations
+    inherited = (
+        of_namespace.live(namespace, since=operator.clock.monotonic())
+        if is_live
+        else of_namespace(namespace)
     )
+    policy = policy_of(annotations(obj), inherited, operator.default_policy)
     # An unreadable policy gives nothing away.
     return policy is None or policy.writes

@@ -122,11 +122,15 @@ def accept_claim(scope: ReconcileScope, arm_id: str) -> dict[str, str]:
 
 
 def close_claim(scope: ReconcileScope) -> None:
-    """Record with the next write that Azure has accepted no PUT, if that is known."""
+    """Record that Azure has accepted no PUT, if that is known.
+
+    Raises ConflictError if the object has changed: another process may have had a PUT
+    accepted since this one lost the lease. GoneError, ApiError.
+    """
     before = scope.claim
     if before is None or before.standing is not Standing.OPEN:
         return
     if scope.memory.knows_answers:
         after = attrs.evolve(before, standing=Standing.NONE)
         text = after.dumps(uid_of(scope.patcher.obj), scope.operator.record_key())
-        scope.patcher.annotate({CLAIM: text})
+        scope.patcher.write_shared({"annotations": {CLAIM: text}})

@@ -5,6 +5,8 @@ operator, and back. Our own state is kept under `asoreconcile/`, which ASO's CRD
 prune.
 """
 
+from collections.abc import Mapping
+
 _PREFIX = "serviceoperator.azure.com/"
 OWN_PREFIX = "asoreconcile/"
 
@@ -59,23 +61,6 @@ CLAIM = OWN_PREFIX + "claim"
 # The authenticated state of a resource that is deleted to be made again (`recreation`).
 RECREATION = OWN_PREFIX + "recreation"
 
-# If one of these changes, a write that was decided before may not be sent.
-PERMITTING = (
-    RECONCILE_POLICY,
-    OPERATOR_NAMESPACE,
-    RESOURCE_ID,
-    CREDENTIAL_FROM,
-    DELETION_PROTECTION,
-    PAUSED,
-    MAINTENANCE_WINDOWS,
-    EXISTENCE,
-    CLAIM,
-    FOREIGN_TAGS,
-    IGNORE_FIELDS,
-    ON_IMMUTABLE,
-    RECREATION,
-)
-
 # The value of RECONCILE_AT that was handled last; ASO has no such annotation.
 RECONCILED_AT = OWN_PREFIX + "reconciled-at"
 
@@ -112,3 +97,8 @@ def build_label(build: str) -> dict[str, str]:
 def is_operators_own(name: str) -> bool:
     """Return whether a label or annotation is one that operators write."""
     return name.startswith((_PREFIX, OWN_PREFIX))
+
+
+def operators_own(notes: Mapping[str, str]) -> dict[str, str]:
+    """Return the annotations that operators write or obey."""
+    return {name: value for name, value in notes.items() if is_operators_own(name)}

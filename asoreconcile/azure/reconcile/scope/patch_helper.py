@@ -22,8 +22,8 @@ import attrs
 from asoreconcile.azure.catalogue.storage_codec import StorageCodec
 from asoreconcile.azure.reconcile.model.annotations import (
     FINALIZER,
-    PERMITTING,
     RESOURCE_ID,
+    operators_own,
 )
 from asoreconcile.azure.reconcile.model.conditions import (
     DRIFTED,
@@ -160,6 +160,9 @@ class PatchHelper:
         self._take(obj)
         self.key = key_of(obj)
         self.generation = generation(obj)
+        # As this reconcile knows them: its decisions rest on these.
+        self._was_deleting = is_deleting(obj)
+        self._known_notes: dict[str, str | None] = {**operators_own(annotations(obj))}
         self.status: JsonObject = copy_json(status(self.obj))
         # As it was read, or as this reconcile has written it.
         self._known_status = status(obj)
@@ -206,40 +209,48 @@ class PatchHelper:
         self.flush()
 
     def write_shared(self, meta: JsonObject) -> None:
-        """Write lists that others write too (finalizers, ownerReferences), at once.
+        """Write lists that others write too (finalizers, ownerReferences), and facts
+        about the object as it was read, at once.
 
         Raises ConflictError if the object changed since it was read: nothing was
-        written, and the reconcile starts again from the newer object.
+        written, and earlier collected changes are written with the next write.
         """
+        before = dict(self.unwritten)
         base = {
             "uid": uid_of(self.obj),
             "resourceVersion": resource_version(self.obj),
         }
         for field in ("annotations", "labels"):
             self._collect(field, meta.get(field) or {})
-        self._patch({"metadata": {**base, **meta, **self._collected()}})
+        try:
+            self._patch({"metadata": {**base, **meta, **self._collected()}})
+        except ConflictError:
+            self.unwritten = before
+            raise
 
     def confirm(self) -> None:
-        """Make sure that the object still exists, unchanged. One GET; not needed if
-        `is_live`.
+        """Make sure that the object still exists, and that only this reconcile has
+        changed it. One GET; none if `is_live`, as the answer to an own write shows it.
 
         Caches lag, especially just after another process was the leader: a PUT for a
         deleted object would leave a resource that nobody deletes (D2), and a policy
         that was set a moment ago may forbid the write. Raises GoneError, StaleError.
         """
-        live = self._live()
+        live = self.stored if self.is_live else self._live()
+        notes = operators_own(annotations(live))
         if (
-            generation(live) != generation(self.obj)
-            or is_deleting(live) != is_deleting(self.obj)
+            generation(live) != self.generation
+            or is_deleting(live) != self._was_deleting
             or not has_finalizer(live, FINALIZER)
             or any(
-                annotations(live).get(name) != self.annotations.get(name)
-                for name in PERMITTING
+                notes.get(name) != self._known_notes.get(name)
+                for name in notes.keys() | self._known_notes.keys()
             )
         ):
             raise StaleError(f"{self.key} has changed since it was read")
-        # A watch delivers the changes of a kind in their order.
-        self.is_cache_behind = self._cache.is_behind(live)
+        if not self.is_live:
+            # A watch delivers the changes of a kind in their order.
+            self.is_cache_behind = self._cache.is_behind(live)
         self.is_live = True
 
     def set_ready(self, ready: ReadyCondition, *, reason_aware: bool = False) -> None:
@@ -389,6 +400,7 @@ class PatchHelper:
 
     def _collected(self) -> JsonObject:
         collected, self.unwritten = self.unwritten, {}
+        self._known_notes |= collected.get("annotations") or {}
         return collected
 
     def _patch(self, body: JsonObject, *, subresource: str = "") -> None:

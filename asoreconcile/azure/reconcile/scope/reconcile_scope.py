@@ -1,6 +1,6 @@
 """The context of one reconcile of one object."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cached_property, partial
 from typing import Any, Literal, cast
@@ -67,8 +67,8 @@ class ReconcileScope:
     objects; reads of them are recorded. began: when the reconcile began, in
     `Clock.monotonic` seconds.
     is_checked: whether extensions have permitted the writes of this reconcile (kinds
-    without ARM). A part that takes a request or a credential is made by
-    the first step that needs it (D18).
+    without ARM). permit: see `ReconcileContext`. A part that takes a request or a
+    credential is made by the first step that needs it (D18).
     """
 
     operator: SharedDependencies
@@ -82,6 +82,7 @@ class ReconcileScope:
     began: float
     _read_set: ReadSet
     is_checked: bool = attrs.field(default=False, init=False)
+    permit: Callable[[], None] = attrs.field(default=lambda: None, init=False)
 
     @cached_property
     def namespace_annotations(self) -> Mapping[str, str]:
@@ -255,6 +256,7 @@ class ReconcileScope:
             polls=self.memory.sub_polls,
             event=self.event,
             only_reports=self.sync_mode is SyncMode.REPORT,
+            permit=self.permit,
         )
 
     @cached_property

@@ -6,6 +6,7 @@ deleted object (R4.5). The polls of a deletion are in `operations`.
 """
 
 import re
+from functools import partial
 from http import HTTPStatus
 
 from asoreconcile.azure.arm import ids
@@ -61,9 +62,7 @@ def delete(scope: ReconcileScope) -> ReconcileOutcome:
     arm_id = patcher.arm_id
     # Before the credential is looked for: nothing is sent.
     if scope.manages_nothing:
-        return _leave(
-            scope, f"{arm_id} is left alone: Azure has accepted no PUT of this object"
-        )
+        return _leave(scope, _NEVER_PUT.format(arm_id))
     scope.connection.require_subscription_of(arm_id)
     own = is_of_type(arm_id, version.arm_type) and is_own(scope)
     manager: Rival | None = None
@@ -106,9 +105,14 @@ def delete(scope: ReconcileScope) -> ReconcileOutcome:
             running = accepted.running.token
         if running is not None:  # the PUT may still make the resource
             return _repeated_after(scope, running, now=now)
+        was_seen = scope.context.read is not None and not scope.context.is_known_absent
+        is_lost = _is_open(scope.claim) and not was_seen
+        # Azure may still carry out a PUT whose answer was lost.
+        if is_lost and (left := seconds_until_believed(scope, now)) > 0:
+            return Requeue(left)
     if isinstance(answer, ArmError) and _is_open(scope.claim):
         patcher.remark = _LET_GO
-    if isinstance(answer, ArmError) and answer.status == HTTPStatus.NOT_FOUND:
+    if isinstance(answer, ArmError) and answer.status in _ABSENT:
         if answer.absence is Absence.PERHAPS:
             return _perhaps_gone(scope, answer, now=now)
         patcher.remark = _LET_GO
@@ -133,15 +137,16 @@ def _look_around(scope: ReconcileScope) -> tuple[Rival | None, list[Rival]]:
     operator, patcher, claim = scope.operator, scope.patcher, scope.claim
     arm_id, version = patcher.arm_id, patcher.version
     confirm_object(operator, patcher)
-    found, rivals = look_around(operator, version, patcher.obj, arm_id, claim)
+    look = partial(look_around, operator, version, patcher.obj, arm_id, claim)
+    found, rivals = look(is_delete=True)
     if not rivals and not patcher.is_cache_behind:
         return found, rivals
-    return look_around(operator, version, patcher.obj, arm_id, claim, kind=scope.kind)
+    return look(kind=scope.kind, is_delete=True)
 
 
 def _is_gone(answer: DeleteResult | ArmError) -> bool:
     if isinstance(answer, ArmError):
-        return answer.status == HTTPStatus.NOT_FOUND
+        return answer.status in _ABSENT
     return isinstance(answer, ResourceDeleted)
 
 
@@ -202,22 +207,31 @@ def _perhaps_gone(
 
     Raises ConditionError for the first such answer.
     """
-    quoted = f"Azure answered DELETE with 404 {answer.code}: {answer.message}"
-    since = scope.memory.perhaps_gone_since
-    if since is not None and now - since >= _ASKED_AGAIN_SECONDS:
+    said = f"{answer.status} {answer.code}: {answer.message}"
+    quoted = f"Azure answered DELETE with {said}"
+    left = seconds_until_believed(scope, now)
+    if left <= 0:
         scope.event("Warning", NOT_DELETED, f"{quoted}; twice, so nothing is left")
         return release(scope)
-    if since is None:
-        scope.memory.perhaps_gone_since = since = now
     raise ConditionError(
         f"{quoted}; that does not say for certain that the resource is gone, so DELETE "
         f"is sent again in a minute. {_LET_GO}",
         reason=answer.code,
-        after_seconds=since + _ASKED_AGAIN_SECONDS - now,
+        after_seconds=left,
     )
 
 
+def seconds_until_believed(scope: ReconcileScope, now: float) -> float:
+    """Return how long Azure has to go on saying that nothing is there."""
+    memory = scope.memory
+    if memory.perhaps_gone_since is None:
+        memory.perhaps_gone_since = now
+    return memory.perhaps_gone_since + _ASKED_AGAIN_SECONDS - now
+
+
 _ASKED_AGAIN_SECONDS = 60.0
+_ABSENT = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.GONE})
+_NEVER_PUT = "{} is left alone: Azure has accepted no PUT of this object"
 _LET_GO = (
     f"To remove only this object, annotate it with {RECONCILE_POLICY}: detach-on-delete"
 )
@@ -302,10 +316,13 @@ def record_delete(scope: ReconcileScope, answer: InProgress) -> Requeue:
 
 
 def await_parent(scope: ReconcileScope) -> ReconcileOutcome:
-    """Wait for the parent of a resource that Azure cannot delete alone (R5.9).
+    """Wait for the parent of a resource that Azure cannot delete alone (R5.9), unless
+    Azure has accepted no PUT of the object.
 
     Raises ConditionError while the resource is there.
     """
+    if scope.manages_nothing:
+        return _leave(scope, _NEVER_PUT.format(scope.patcher.arm_id))
     if is_absent(scope.context):
         return release(scope)
     message = (

@@ -43,7 +43,10 @@ from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.sync.desired import Desired, RenderedSpec
 from asoreconcile.azure.reconcile.sync.drift import is_moving
 from asoreconcile.azure.reconcile.sync.recreatable import why_not_recreated
-from asoreconcile.azure.reconcile.writes.deletion import record_delete
+from asoreconcile.azure.reconcile.writes.deletion import (
+    record_delete,
+    seconds_until_believed,
+)
 from asoreconcile.azure.reconcile.writes.recorded_operation import (
     clear_token,
     running_operation,
@@ -122,9 +125,11 @@ def recreate(scope: ReconcileScope) -> ReconcileOutcome:
         return _give_up(scope)  # the spec was edited, so that its PUT comes first
     have = scope.context.raw_get()
     if have is None:
-        if scope.context.absence is not Absence.SAID:
+        is_said = scope.context.absence is Absence.SAID
+        if not is_said and seconds_until_believed(scope, clock.monotonic()) > 0:
             return Requeue(_MOVING_SECONDS)
         return _deleted(scope)
+    memory.perhaps_gone_since = None
     if is_moving(have):
         return Requeue(_MOVING_SECONDS)
     last_put = loads(patcher.annotations.get(OBSERVED) or "")
@@ -160,7 +165,9 @@ def _why_not(scope: ReconcileScope, rendered: RenderedSpec) -> str:
     if below := operator.protected_below(arm_id, uid_of(patcher.obj)):
         return why_held_by(below)
     claim, obj = scope.claim, patcher.obj
-    _, rivals = look_around(operator, version, obj, arm_id, claim, kind=scope.kind)
+    _, rivals = look_around(
+        operator, version, obj, arm_id, claim, kind=scope.kind, is_delete=True
+    )
     if rivals or not is_own(scope):
         return "another object declares it too"
     return why_not_recreated(
@@ -175,6 +182,7 @@ def _why_not(scope: ReconcileScope, rendered: RenderedSpec) -> str:
 
 def _deleted(scope: ReconcileScope) -> Requeue:
     """Record that the resource is gone, and with it all children."""
+    scope.memory.perhaps_gone_since = None
     _record(scope.patcher, scope.operator.record_key(), Stage.DELETED)
     scope.wake_children()
     return Requeue()

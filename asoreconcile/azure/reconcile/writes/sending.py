@@ -16,6 +16,7 @@ from asoreconcile.azure.reconcile.identity.recorded_claim import (
     awaiting_answer,
     open_claim,
 )
+from asoreconcile.azure.reconcile.model.annotations import operators_own
 from asoreconcile.azure.reconcile.model.decisions import Put
 from asoreconcile.azure.reconcile.model.drift_baseline import OBSERVED
 from asoreconcile.azure.reconcile.model.policy import policy_of
@@ -34,8 +35,9 @@ def confirm_object(operator: SharedDependencies, patcher: PatchHelper) -> None:
     """Make sure that the object is as this reconcile knows it; at most one request.
     Raises GoneError, StaleError.
     """
-    if not patcher.is_live:
-        patcher.confirm()
+    is_asked = not patcher.is_live
+    patcher.confirm()
+    if is_asked:
         operator.count_confirmation("object")
 
 
@@ -55,9 +57,12 @@ def confirm(scope: ReconcileScope, *, is_delete: bool) -> None:
     )
     operator.count_confirmation("namespace")
     policy = policy_of(patcher.annotations, inherited, operator.default_policy)
-    if policy is None or not (policy.deletes if is_delete else policy.writes):
+    is_permitted = policy and (policy.deletes if is_delete else policy.writes)
+    known = operators_own(scope.namespace_annotations)
+    # The body rests on some annotations of the Namespace, as those about tags.
+    if not is_permitted or operators_own(inherited) != known:
         raise StaleError(
-            f"{patcher.key} may not be written: its policy has changed",
+            f"{patcher.key} may not be written: annotations of its Namespace changed",
             after_seconds=_BEHIND_SECONDS,
         )
     version, arm_id = patcher.version, patcher.arm_id
