@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import click
 
-from asoreconcile.azure.catalogue.patterns import match
 from asoreconcile.azure.cmd import sharedoptions
 from asoreconcile.azure.cmd.broken_pipe import QuietGroup
+from asoreconcile.azure.cmd.kind_names import kind_patterns, kinds_matching
 from asoreconcile.azure.cmd.terminal import fail, say_json, say_table
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.extensions.registry import builtin_sets
@@ -30,7 +30,7 @@ def extensions() -> None:
 
 
 @extensions.command("list")
-@click.argument("pattern", required=False, default="*")
+@kind_patterns
 @sharedoptions.table_output
 @click.option(
     "--extensions",
@@ -39,21 +39,24 @@ def extensions() -> None:
     metavar="NAME",
     help="Load this set of an installed package too, as the manager does; repeatable.",
 )
-def list_extensions(*, pattern: str, output: str, names: Sequence[str]) -> None:
+def list_extensions(
+    *, patterns: Sequence[str], output: str, names: Sequence[str]
+) -> None:
     """List every chain as it runs: kind, point, and its links, the outermost first.
 
     The last line of a chain is the operator's own step, which runs if every link
     calls the next one. At points that are not listed only that step runs.
 
-    PATTERN is a list of globs over group/Kind, separated by ';', letter case aside;
-    * crosses the slash. Without it every kind is listed.
+    Each PATTERN is a glob over group/Kind, or several separated by ';', letter case
+    aside; * crosses the slash. Without it every kind is listed.
 
     \b
     Example:
       asoctl extensions list '*/managedcluster*'
       asoctl extensions list --extensions my-policies -o json
     """  # noqa: D301 -- click wants the character
-    rows = _chosen(_composed(names), pattern)
+    chosen = {kind.group_kind for kind in kinds_matching(patterns)}
+    rows = [row for row in _composed(names).describe() if row.kind in chosen]
     if output == "json":
         say_json([_plain(row) for row in rows])
         return
@@ -71,14 +74,6 @@ def _composed(names: Sequence[str]) -> Extensions:
         return Extensions.of_catalogue([*builtin_sets(), *load_sets(names)], builtin())
     except ExtensionError as error:
         fail(error)
-
-
-def _chosen(composed: Extensions, pattern: str) -> list[ChainRow]:
-    matched = match(pattern, builtin().kinds())
-    if matched.unmatched:
-        fail(*matched.unmatched, code=2)
-    chosen = {kind.group_kind for kind in matched.kinds}
-    return [row for row in composed.describe() if row.kind in chosen]
 
 
 def _plain(row: ChainRow) -> JsonObject:

@@ -1,4 +1,4 @@
-"""Finds the kind that a word of a command line means, as kubectl finds it.
+"""Find the kinds that a command line means: by a word, as kubectl does, or a pattern.
 
 A word is `KIND`, `KIND.GROUP` or `KIND.VERSION.GROUP`. KIND is a kind, its plural, a
 short name that the cluster's CRD has, or the initials of the kind (`rg`, `nsg`).
@@ -7,14 +7,32 @@ short name that the cluster's CRD has, or the initials of the kind (`rg`, `nsg`)
 import re
 from collections.abc import Iterator, Sequence
 
+import click
+
 from asoreconcile.azure.catalogue.kinds import Catalogue, Kind
+from asoreconcile.azure.catalogue.patterns import match
 from asoreconcile.azure.catalogue.suggestions import hint, lacking
+from asoreconcile.azure.cmd.terminal import fail
+from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.discovery import DISCOVERY_ACCEPT
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.objects import GroupKind, JsonObject
 from asoreconcile.kube.client import KubeClient
 
 _VERSION = re.compile(r"v\d\w*")
+kind_patterns = click.argument("patterns", nargs=-1, metavar="[PATTERN]...")
+
+
+def kinds_matching(patterns: Sequence[str]) -> Sequence[Kind]:
+    """Return the kinds that a command's patterns match, every kind without any; end the
+    program with a message if a pattern matches none.
+    """
+    matched = match(patterns or "*", builtin().kinds())
+    if matched.unmatched:
+        fail(*matched.unmatched, code=2)
+    if not matched.kinds:
+        fail("the pattern is empty: '*' chooses every kind", code=2)
+    return matched.kinds
 
 
 class KindNameError(AsoreconcileError):

@@ -22,6 +22,7 @@ from asoreconcile.azure.catalogue.webhook_manifests import (
 )
 from asoreconcile.azure.cmd import sharedoptions
 from asoreconcile.azure.cmd.broken_pipe import QuietGroup
+from asoreconcile.azure.cmd.kind_names import kind_patterns, kinds_matching
 from asoreconcile.azure.cmd.terminal import fail, say_json, say_lines, say_table, write
 from asoreconcile.azure.cmd.yamltext import yaml_text
 from asoreconcile.azure.controllers.catalogue import builtin
@@ -67,19 +68,19 @@ def kinds() -> None:
 
 
 @kinds.command("list")
-@click.argument("pattern", required=False, default="*")
+@kind_patterns
 @sharedoptions.table_output
-def list_kinds(*, pattern: str, output: str) -> None:
+def list_kinds(*, patterns: Sequence[str], output: str) -> None:
     """List kinds and their versions, the one a new install serves first.
 
-    PATTERN is a list of globs over group/Kind, separated by ';', letter case aside;
-    * crosses the slash. Without it every kind is listed.
+    Each PATTERN is a glob over group/Kind, or several separated by ';', letter case
+    aside; * crosses the slash. Without it every kind is listed.
 
     \b
     Example:
       asoreconcile kinds list '*/*redis*'
     """  # noqa: D301 -- click wants the character
-    chosen = _chosen(pattern)
+    chosen = kinds_matching(patterns)
     if output == "json":
         say_json([_summary(k) for k in chosen])
         return
@@ -107,7 +108,7 @@ def show(*, name: str, version: str) -> None:
 
 
 @kinds.command("crd")
-@click.argument("pattern", required=False, default="*")
+@kind_patterns
 @click.option(
     "--version",
     "versions",
@@ -128,7 +129,7 @@ def show(*, name: str, version: str) -> None:
 @_webhook_options
 def print_crds(
     *,
-    pattern: str,
+    patterns: Sequence[str],
     versions: Sequence[str],
     all_versions: bool,
     rules: bool,
@@ -138,8 +139,8 @@ def print_crds(
 ) -> None:
     """Print CustomResourceDefinitions as YAML.
 
-    PATTERN is a list of globs over group/Kind, separated by ';', letter case aside;
-    * crosses the slash. Without it every kind that is run is printed.
+    Each PATTERN is a glob over group/Kind, or several separated by ';', letter case
+    aside; * crosses the slash. Without it every kind that is run is printed.
 
     To serve several versions of a kind, the API server needs a webhook that converts
     between them: asoreconcile manager --webhook-port. Objects are then stored in a form
@@ -147,11 +148,12 @@ def print_crds(
 
     \b
     Example:
-      asoreconcile kinds crd 'network.azure.com/*' | kubectl apply --server-side -f -
+      asoreconcile kinds crd 'network.azure.com/*' 'sql.azure.com/*' |
+        kubectl apply --server-side -f -
       asoreconcile kinds crd 'network.azure.com/VirtualNetwork' --all-versions \\
         --webhook-service asoreconcile-system/asoreconcile --webhook-ca ca.pem
     """  # noqa: D301 -- click wants the character
-    chosen = _chosen(pattern)
+    chosen = kinds_matching(patterns)
     client = _webhook_client(webhook_service, webhook_url, webhook_ca)
     served = [
         (kind, tuple(kind.versions) if all_versions else _asked(kind, versions))
@@ -172,10 +174,14 @@ def print_crds(
 
 
 @kinds.command("webhooks")
-@click.argument("pattern", required=False, default="*")
+@kind_patterns
 @_webhook_options
 def print_webhooks(
-    *, pattern: str, webhook_service: str, webhook_url: str, webhook_ca: Path | None
+    *,
+    patterns: Sequence[str],
+    webhook_service: str,
+    webhook_url: str,
+    webhook_ca: Path | None,
 ) -> None:
     """Print the configurations of the admission webhooks, as YAML.
 
@@ -191,7 +197,7 @@ def print_webhooks(
     client = _webhook_client(webhook_service, webhook_url, webhook_ca)
     if client is None:
         _misused("say where the webhooks are: --webhook-service or --webhook-url")
-    write(yaml_text(webhook_configurations(_chosen(pattern), client)))
+    write(yaml_text(webhook_configurations(kinds_matching(patterns), client)))
 
 
 def _webhook_client(service: str, url: str, ca: Path | None) -> WebhookClient | None:
@@ -202,15 +208,6 @@ def _webhook_client(service: str, url: str, ca: Path | None) -> WebhookClient | 
         return None
     namespace, name = sharedoptions.service_named(service)
     return WebhookClient(namespace=namespace, name=name, ca_bundle=bundle)
-
-
-def _chosen(pattern: str) -> Sequence[Kind]:
-    matched = match(pattern, builtin().kinds())
-    if matched.unmatched:
-        _misused(*matched.unmatched)
-    if not matched.kinds:
-        _misused("the pattern is empty: '*' chooses every kind")
-    return matched.kinds
 
 
 def _kind(name: str) -> Kind:

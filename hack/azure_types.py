@@ -17,12 +17,13 @@ from typing import Any
 import attrs
 from shape_writer import ShapeWriter
 
-from asoreconcile.azure.catalogue.type_facts import facts_of
 from asoreconcile.base.objects import JsonObject
 from asoreconcile.testing.arm import ArmServer
 from asoreconcile.testing.arm.address import parse
 from asoreconcile.testing.arm.type_facts import BrokenRule
 
+# The paths that Azure does not let change, by type in lower case.
+_IMMUTABLE = Path(__file__).with_name("immutable.json")
 _REQUIRED, _READ_ONLY = 1, 2
 _ENVELOPE = ("id", "name", "type", "apiVersion")
 _REFERENCES = ("ref", "wkref", "uai")
@@ -75,6 +76,8 @@ def write_types(data: Path, target: Path, *, newer: Path) -> int:
     """Write one file for each provider; return their size in bytes. newer: a folder
     with further kinds.
     """
+    # The simulator does not take the operator's word: it has a table of its own.
+    immutable = json.loads(_IMMUTABLE.read_bytes())
     wanted = _wanted([*(data / "catalogue").glob("*.json"), *newer.glob("*.json")])
     providers: dict[str, dict[str, JsonObject]] = defaultdict(dict)
     schemas: dict[tuple[str, str], JsonObject] = {}
@@ -82,8 +85,8 @@ def write_types(data: Path, target: Path, *, newer: Path) -> int:
         entry = providers[type_.partition("/")[0]].setdefault(
             type_, {"versions": set(wanted.versions[type_]), "bodies": {}}
         )
-        if immutable := facts_of(type_).immutable:
-            entry["immutable"] = immutable
+        if type_ in immutable:
+            entry["immutable"] = immutable[type_]
         entry["versions"].add(version)
         members = body.get("properties") or body["baseProperties"]
         if version == max(wanted.versions[type_]) or "name" not in entry:

@@ -5,15 +5,18 @@ success, and as strict as the refusals of references.
 import json
 import lzma
 from collections import Counter
+from pathlib import Path
 
 import attrs
 import pytest
-from azure_types import recorded_puts
+from azure_types import recorded_puts, write_types
 from datafolder import data_folder
 
+from asoreconcile.testing.arm import type_facts
 from asoreconcile.testing.arm.address import parse
 from asoreconcile.testing.arm.refusals import RefusedError
 
+ROOT = Path(__file__).parents[2]
 # Codes of refusals for references in a body; the others are of state and of identities.
 OF_REFERENCES = {
     "InvalidResourceReference",
@@ -83,3 +86,24 @@ def test_no_recorded_success_is_refused_and_refusals_for_references_are(unfinish
     # Same error, another error, and accepted: in these last, what Azure still was busy
     # with is not in the recording.
     assert refused == {True: 30, False: 2, None: 6}
+
+
+@pytest.fixture
+def new_types(tmp_path, monkeypatch):
+    """An empty folder from which the simulator reads its types."""
+    made = type_facts.PublishedTypes(tmp_path)
+    monkeypatch.setattr(type_facts, "PublishedTypes", lambda _: made)
+    type_facts.published.cache_clear()
+    yield tmp_path
+    type_facts.published.cache_clear()
+
+
+@pytest.mark.long
+def test_the_types_are_those_that_hack_kinds_makes(new_types):
+    """From the published types, the recordings and the table of immutable paths."""
+    data = data_folder("bicep-types-az.tar.xz").parent
+    write_types(data, new_types, newer=ROOT / "hack" / "newer-kinds")
+
+    types = ROOT / "asoreconcile" / "testing" / "arm" / "types"
+    shipped = {p.name: p.read_bytes() for p in types.glob("*.json")}
+    assert {p.name: p.read_bytes() for p in new_types.glob("*.json")} == shipped

@@ -38,6 +38,15 @@ def test_list_shows_the_served_version_first():
     ]
 
 
+@pytest.mark.parametrize("patterns", [["*/Redis", "*/Vault"], ["*/Redis;*/Vault"]])
+def test_several_patterns_are_arguments_or_one_text(patterns):
+    listed = json.loads(run(kinds, "list", "-o", "json", *patterns).output)
+    printed = [*yaml.safe_load_all(run(kinds, "crd", *patterns).output)]
+
+    assert [kind["kind"] for kind in listed] == ["Redis", "Vault"]
+    assert [one["spec"]["names"]["kind"] for one in printed] == ["Redis", "Vault"]
+
+
 def test_list_as_json_lists_all_kinds():
     listed = json.loads(run(kinds, "list", "-o", "json").output)
 
