@@ -10,6 +10,7 @@ from functools import partial
 
 import attrs
 
+from asoreconcile.azure.arm import ids
 from asoreconcile.azure.catalogue.conversion import KindConversionError
 from asoreconcile.azure.catalogue.storage_codec import StorageCodec
 from asoreconcile.azure.controllers.kind_registry import KindRegistry
@@ -158,7 +159,9 @@ class EventMapping:
                 self._wake(node, namespace, _version_now(event))
 
     def wake_children(self, parent: ObjectReference) -> None:
-        """Wake all objects below an object: its resource is gone, or was made again."""
+        """Wake all objects below an object, of any namespace: its resource is gone, or
+        was made again.
+        """
         above, seen = [parent], {parent}
         while above:
             owner = above.pop()
@@ -167,6 +170,19 @@ class EventMapping:
                     seen.add(node)
                     above.append(node)
                     self._wake(node, parent, "")
+        entry = self._kinds.entry(parent)
+        arm_id = "" if entry is None else entry.annotations.get(RESOURCE_ID)
+        if arm_id:
+            self._wake_below(ids.key(arm_id) + "/", parent, seen)
+
+    def _wake_below(
+        self, above: str, parent: ObjectReference, seen: set[ObjectReference]
+    ) -> None:
+        """Wake objects whose owner is given by its id."""
+        for node, entry in self._kinds.entries_in(None).items():
+            arm_id = entry.annotations.get(RESOURCE_ID) or ""
+            if node not in seen and ids.key(arm_id).startswith(above):
+                self._wake(node, parent, "")
 
     def _index(self, form: StorageCodec, node: ObjectReference, entry: Entry) -> None:
         try:

@@ -219,9 +219,9 @@ class KindRegistry:
         kind = self._running.get(node.group_kind)
         return None if kind is None else kind.informer.entry(node.key)
 
-    def entries_in(self, namespace: str) -> Mapping[ObjectReference, Entry]:
-        """Return all cached objects of all running kinds in a namespace. Takes
-        no lock.
+    def entries_in(self, namespace: str | None) -> Mapping[ObjectReference, Entry]:
+        """Return all cached objects of all running kinds in a namespace; None is all
+        namespaces. Takes no lock.
         """
         found: dict[ObjectReference, Entry] = {}
         for group_kind, kind in self._running.items():

@@ -13,7 +13,7 @@ import ssl
 import subprocess
 import tempfile
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import attrs
@@ -50,7 +50,9 @@ class Running:
         answers.
         """
         for pid in self._pids():
-            os.kill(pid, signal.SIGSTOP)
+            # A backend may end meanwhile.
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGSTOP)
 
     def go_on(self):
         for pid in self._pids():

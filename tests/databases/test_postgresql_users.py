@@ -770,6 +770,29 @@ def test_an_address_that_the_server_does_not_let_in_is_said(postgresql):
     assert "no pg_hba.conf entry" in message
 
 
+def test_a_server_that_hangs_leaves_ready_at_first_and_names_the_way_out(
+    postgresql, monkeypatch
+):
+    """One failed read says nothing about the user; a deletion may wait for ever."""
+    world = postgresql
+    monkeypatch.setattr(driver, "CONNECT_SECONDS", 0.3)
+    user = world.settled(world.user())
+    world.clock.advance(3600)
+    world.server.pause()
+    try:
+        world.run(user)
+        shown = world.ready(user)["status"]
+        world.delete(user)
+        reason, message = world.reason(user)
+    finally:
+        world.server.go_on()
+    assert shown == "True"
+    assert reason == "ServerUnreachable"
+    assert "detach-on-delete" in message
+    world.clock.advance(60)
+    assert world.settle(user) is None
+
+
 def test_a_server_that_hangs_ends_within_the_time_limit(postgresql, monkeypatch):
     world = postgresql
     monkeypatch.setattr(driver, "CONNECT_SECONDS", 0.5)

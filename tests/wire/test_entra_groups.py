@@ -311,21 +311,26 @@ def test_several_alike_are_for_a_person_to_choose_from(world, graph):
 
 
 @pytest.mark.parametrize("first", ["older", "younger"])
-def test_of_two_objects_the_younger_sends_nothing_to_the_group(world, graph, first):
+def test_of_two_objects_the_one_that_claims_first_manages_the_group(
+    world, graph, first
+):
+    """Age does not count: an older object must not take over a living group."""
     both = [group("one", description="1"), group("two", description="2")]
     for obj in both:
         world.apply(obj)
-    older, younger = sorted(both, key=lambda obj: age(world.read(obj)))
-    for obj in (older, younger) if first == "older" else (younger, older):
-        world.run(obj)
-    world.settle(older)
-    world.run(younger)
-    ready = world.ready(younger)
+    by_age = sorted(both, key=lambda obj: age(world.read(obj)))
+    manager, waiting = by_age if first == "older" else reversed(by_age)
+    world.settle(manager)
+    world.run(waiting)
+    world.restart()
+    world.settle(manager)
+    world.run(waiting)
+    ready = world.ready(waiting)
     assert (ready["status"], ready["reason"]) == ("False", "AlreadyManaged")
-    assert f"default/{older['metadata']['name']}" in ready["message"]
-    assert only(graph)["description"] == older["spec"]["description"]
-    world.delete(younger)
-    assert world.settle(younger) is None
+    assert f"default/{manager['metadata']['name']}" in ready["message"]
+    assert only(graph)["description"] == manager["spec"]["description"]
+    world.delete(waiting)
+    assert world.settle(waiting) is None
     assert len(graph.groups()) == 1
 
 

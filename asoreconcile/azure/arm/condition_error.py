@@ -36,6 +36,7 @@ class ConditionError(AsoreconcileError):
     `Retry-After`.
     is_outdated: whether the failure is about older inputs than there are now, so that
     the next try follows at once.
+    is_unread: whether only a read failed, so that nothing is known.
 
     The exception's text becomes the condition's message and says what to do next.
     """
@@ -55,6 +56,7 @@ class ConditionError(AsoreconcileError):
         self.retry = retry
         self.after_seconds = after_seconds
         self.is_outdated = False
+        self.is_unread = False
 
 
 def unusable(message: str) -> ConditionError:

@@ -53,10 +53,8 @@ from asoreconcile.azure.middleware.requests import Export
 from asoreconcile.azure.non_arm.extension_points import require_permission
 from asoreconcile.azure.reconcile.exports.export_plan import merged
 from asoreconcile.azure.reconcile.exports.export_writer import write
-from asoreconcile.azure.reconcile.identity.duplicates import (
-    look_around,
-    require_sole,
-)
+from asoreconcile.azure.reconcile.identity.duplicates import require_sole
+from asoreconcile.azure.reconcile.identity.recorded_claim import accept_claim
 from asoreconcile.azure.reconcile.model.annotations import EXISTENCE, RESOURCE_ID
 from asoreconcile.azure.reconcile.model.decisions import (
     AT_ONCE_SECONDS,
@@ -80,6 +78,7 @@ from asoreconcile.azure.reconcile.model.if_exists import (
 )
 from asoreconcile.azure.reconcile.scope.arm_errors import delete_failed
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
+from asoreconcile.azure.reconcile.writes.deletion import rivals_before_delete
 from asoreconcile.azure.reconcile.writes.external_deletion import RECREATED
 from asoreconcile.base.objects import (
     JsonObject,
@@ -106,7 +105,8 @@ class DirectoryObjects:
         entry, is_whole = _found(scope)
         entry_id = str(entry["id"])
         patcher = scope.patcher
-        require_sole(scope.operator, patcher.version, patcher.obj, entry_id)
+        obj, claim = patcher.obj, scope.claim
+        require_sole(scope.operator, patcher.version, obj, entry_id, claim)
         if not _is_adopted(scope, entry):
             _report(scope, entry)
             return Succeeded()
@@ -312,14 +312,17 @@ def _answered(
 def _note(scope: ReconcileScope, entry_id: str) -> None:
     """Store the id of the entry before anything else is done with it."""
     noted = scope.patcher.annotations.get(RESOURCE_ID) or ""
-    if noted.lower() == entry_id.lower():
+    claim = scope.claim
+    if claim is not None and noted == claim.arm_id == entry_id:
         return
     if not noted:
         source = scope.connection.source
         scope.event("Normal", "CredentialFrom", f'Using credential from "{source}"')
     tenant = scope.connection.tenant_id
+    # Who records it first manages the entry (`duplicates`).
     scope.patcher.record(
         {RESOURCE_ID: entry_id, **({TENANT: tenant} if tenant else {})}
+        | accept_claim(scope, entry_id)
     )
 
 
@@ -377,12 +380,12 @@ def _report(scope: ReconcileScope, entry: JsonObject) -> None:
 
 
 def _delete(scope: ReconcileScope, graph: GraphClient, entry_id: str) -> None:
-    patcher, of = scope.patcher, entra_kind(scope).collection
-    older, _ = look_around(scope.operator, patcher.version, patcher.obj, entry_id)
-    if older is not None:
+    of = entra_kind(scope).collection
+    manager, _ = rivals_before_delete(scope, entry_id)
+    if manager is not None:
         text = (
-            f"the {of.noun} {entry_id} is left in Entra: {older.node.group_kind.kind} "
-            f"{older.node.key}, which is older, manages it"
+            f"the {of.noun} {entry_id} is left in Entra: {manager.node.group_kind.kind} "
+            f"{manager.node.key}, which claimed it first, manages it"
         )
         scope.event("Warning", "NotDeletedInAzure", text)
         return

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
-from asoreconcile.azure.reconcile.model.annotations import RECONCILE_POLICY
 from asoreconcile.azure.sql_users.server import DatabaseServer, ServerError, Trouble
 from asoreconcile.azure.sql_users.statement import Statement
 
@@ -26,8 +25,7 @@ _ADVICE: Mapping[Trouble, str] = {
     "firewall": "add a firewall rule for the address from which the operator connects",
     "sign-in": "see that serverAdminUsername, and the password or the identity, are "
     "those of an administrator of the server",
-    "owns": "give it to another user (REASSIGN OWNED, ALTER AUTHORIZATION), or drop "
-    f"it; or set {RECONCILE_POLICY} to detach-on-delete to let only this object go",
+    "owns": "give it to another user (REASSIGN OWNED, ALTER AUTHORIZATION), or drop it",
     "locked": "another transaction on the server holds a lock; it is tried again",
     "refused": "",
 }
@@ -71,8 +69,13 @@ def condition_of(
     message = f"server {server} said{what}: {error}{code}"
     if error.trouble in ("unreachable", "tls"):
         message = f"server {server} cannot be used: {error}{code}"
-    return ConditionError(
+    failed = ConditionError(
         f"{message}: {advice}" if advice else message,
         reason=_REASONS[error.trouble],
         retry=RetryClass.SLOW,
     )
+    failed.is_unread = error.trouble in _UNREAD and not doing
+    return failed
+
+
+_UNREAD = frozenset({"unreachable", "lost"})

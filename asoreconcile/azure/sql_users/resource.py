@@ -23,6 +23,7 @@ from asoreconcile.azure.reconcile.model.if_exists import (
     if_exists_of,
 )
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
+from asoreconcile.azure.reconcile.writes.deletion import LET_GO
 from asoreconcile.azure.sql_users.dialect import Dialect
 from asoreconcile.azure.sql_users.failures import (
     RefusedStatementError,
@@ -133,6 +134,7 @@ class DatabaseUsers:
             # Without the server's word: the deletion must not depend on a server for
             # which nothing is to be done.
             return _leave(scope, identity, NOT_MADE)
+        scope.patcher.remark = LET_GO  # a server may be gone for ever
         lookups = of_reconcile(scope)
         server = self._find_server(lookups)
         if known.record is not None and known.record.place != server.place:

@@ -145,7 +145,7 @@ def leaves_ready(
     if refused is not None:
         return refused.is_passing
     fault = in_chain(error, ArmError) or in_chain(error, ArmTransportError)
-    return fault is not None and fault.method in _READS
+    return error.is_unread or (fault is not None and fault.method in _READS)
 
 
 def _shortage(error: Exception) -> str:

@@ -167,7 +167,7 @@ def require_sole(
 ) -> list[Rival]:
     """Return the other objects that declare an id, of which none manages it.
 
-    claim: the recorded claim of the object; kinds without ARM have none. Raises
+    claim: the recorded claim of the object. Raises
     ConditionError `AlreadyManaged` while another object manages the id, RetryError
     while objects are not listed yet that may be it.
     """
@@ -234,7 +234,7 @@ def rivals_of(
         # listed: a PUT asks only for the ids of objects that write.
         if uid_of(other) == uid_of(obj) or not (is_delete or _writes(operator, other)):
             continue
-        claim = claim_of(other, operator.record_key) if version.is_arm else None
+        claim = claim_of(other, operator.record_key)
         declared = _declared(operator, version, other, claim)
         if declared and ids.same(declared, arm_id):
             if is_delete and not _writes(operator, other, is_live=True):
@@ -263,7 +263,7 @@ def _declared(
     claim: ClaimRecord | None,
 ) -> str:
     if not version.is_arm:
-        return id_outside_arm(other)
+        return id_outside_arm(other) if claim is None else claim.arm_id
     return id_of(
         version,
         other,
@@ -276,10 +276,11 @@ def _declared(
 def _rank(
     version: KindVersion, obj: JsonObject, arm_id: str, claim: ClaimRecord | None
 ) -> Rank | None:
-    # Objects of kinds without ARM have no recorded claim: the older one manages.
-    if not version.is_arm:
-        return _ACCEPTED, *age_of(obj)
-    return rank_of(obj, arm_id, claim)
+    if version.is_arm:
+        return rank_of(obj, arm_id, claim)
+    if claim is not None:
+        return (_ACCEPTED, claim.at, uid_of(obj)) if claim.arm_id == arm_id else None
+    return (_SHOWN, *age_of(obj)) if id_outside_arm(obj) == arm_id else None
 
 
 def _writes(

@@ -68,7 +68,7 @@ def delete(scope: ReconcileScope) -> ReconcileOutcome:
     manager: Rival | None = None
     heir: Rival | None = None
     if own:
-        manager, rivals = _look_around(scope)
+        manager, rivals = rivals_before_delete(scope, arm_id)
         heir = heir_among(patcher.key.namespace, rivals)
     if heir is not None:
         # Its events wake this object, and this object's end wakes it.
@@ -111,11 +111,11 @@ def delete(scope: ReconcileScope) -> ReconcileOutcome:
         if is_lost and (left := seconds_until_believed(scope, now)) > 0:
             return Requeue(left)
     if isinstance(answer, ArmError) and _is_open(scope.claim):
-        patcher.remark = _LET_GO
+        patcher.remark = LET_GO
     if isinstance(answer, ArmError) and answer.status in _ABSENT:
         if answer.absence is Absence.PERHAPS:
             return _perhaps_gone(scope, answer, now=now)
-        patcher.remark = _LET_GO
+        patcher.remark = LET_GO
     scope.memory.perhaps_gone_since = None
     match answer:
         case ArmError():
@@ -128,14 +128,16 @@ def delete(scope: ReconcileScope) -> ReconcileOutcome:
             return release(scope)
 
 
-def _look_around(scope: ReconcileScope) -> tuple[Rival | None, list[Rival]]:
+def rivals_before_delete(
+    scope: ReconcileScope, arm_id: str
+) -> tuple[Rival | None, list[Rival]]:
     """Return the object that manages the id, and all others that declare it; read from
     the API server if the cache has one or may be behind: a DELETE cannot be undone.
 
     Raises as `look_around`; GoneError, StaleError.
     """
     operator, patcher, claim = scope.operator, scope.patcher, scope.claim
-    arm_id, version = patcher.arm_id, patcher.version
+    version = patcher.version
     confirm_object(operator, patcher)
     look = partial(look_around, operator, version, patcher.obj, arm_id, claim)
     found, rivals = look(is_delete=True)
@@ -215,7 +217,7 @@ def _perhaps_gone(
         return release(scope)
     raise ConditionError(
         f"{quoted}; that does not say for certain that the resource is gone, so DELETE "
-        f"is sent again in a minute. {_LET_GO}",
+        f"is sent again in a minute. {LET_GO}",
         reason=answer.code,
         after_seconds=left,
     )
@@ -232,7 +234,7 @@ def seconds_until_believed(scope: ReconcileScope, now: float) -> float:
 _ASKED_AGAIN_SECONDS = 60.0
 _ABSENT = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.GONE})
 _NEVER_PUT = "{} is left alone: Azure has accepted no PUT of this object"
-_LET_GO = (
+LET_GO = (
     f"To remove only this object, annotate it with {RECONCILE_POLICY}: detach-on-delete"
 )
 
@@ -327,7 +329,7 @@ def await_parent(scope: ReconcileScope) -> ReconcileOutcome:
         return release(scope)
     message = (
         f"Azure has no way to delete a {scope.patcher.version.gvk.kind} alone: it goes "
-        f"with its owner. {_LET_GO}"
+        f"with its owner. {LET_GO}"
     )
     scope.event("Normal", "NotPossibleInAzure", message)
     raise ConditionError(

@@ -12,6 +12,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
     PAUSED,
     POLLER_TOKEN,
     RECONCILE_POLICY,
+    RESOURCE_ID,
     SYNC_PERIOD,
 )
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
@@ -48,7 +49,11 @@ class Kinds:
         return self.entries.get(node)
 
     def entries_in(self, namespace):
-        return {n: e for n, e in self.entries.items() if n.key.namespace == namespace}
+        return {
+            node: entry
+            for node, entry in self.entries.items()
+            if namespace in (None, node.key.namespace)
+        }
 
     def wake(self, node, changed, version, waits):
         self.waits = waits
@@ -421,3 +426,18 @@ def test_a_relisted_secret_wakes_nobody(wakeups, kinds):
         GroupKind("", "Secret"), Added(entry=same, initial=True)
     )
     assert kinds.woken == []
+
+
+def test_the_children_of_other_namespaces_are_woken_too(kinds, wakeups):
+    """A child may name its owner by the ARM id."""
+    network = "/subscriptions/1/resourceGroups/rg/providers/P/virtualNetworks/vnet"
+    for name, arm_id in (
+        ("parent", network),
+        ("child", f"{network.upper()}/subnets/web"),
+        ("neighbour", f"{network}2/subnets/web"),
+    ):
+        meta = {"name": name, "namespace": name, "annotations": {RESOURCE_ID: arm_id}}
+        obj = {**NETWORK, "metadata": meta}
+        kinds.entries[node_of(obj)] = Entry(obj)
+    wakeups.wake_children(next(iter(kinds.entries)))
+    assert kinds.woken == ["child"]
