@@ -384,8 +384,9 @@ def _delete(scope: ReconcileScope, graph: GraphClient, entry_id: str) -> None:
     manager, _ = rivals_before_delete(scope, entry_id)
     if manager is not None:
         text = (
-            f"the {of.noun} {entry_id} is left in Entra: {manager.node.group_kind.kind} "
-            f"{manager.node.key}, which claimed it first, manages it"
+            f"the {of.noun} {entry_id} is left in Entra: "
+            f"{manager.node.group_kind.kind} {manager.node.key}, which claimed it "
+            "first, manages it"
         )
         scope.event("Warning", "NotDeletedInAzure", text)
         return
