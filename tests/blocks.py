@@ -2,6 +2,7 @@
 
 import re
 import textwrap
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import attrs
@@ -32,12 +33,12 @@ OTHERS = [
 ]
 
 
-def pages():
+def pages() -> list[Path]:
     return sorted(HOME.rglob("*.md"))
 
 
-def blocks(page, language):
-    """Yield the blocks of a language: line on the page, title or "", and text."""
+def blocks(page: Path, language: str) -> list[tuple[int, str, str]]:
+    """Return the blocks of a language: line on the page, title or "", and text."""
     text = page.read_text()
     return [
         (text[: found.start(3)].count("\n"), found[2] or "", found[3])
@@ -46,7 +47,7 @@ def blocks(page, language):
     ]
 
 
-def written(folder, *, among=None):
+def written(folder: Path, *, among: Iterable[Path] | None = None) -> Path:
     """Write each Python block to a file, on the same lines as on its page.
 
     Blocks with a title get it as their module name, because they import one another.
@@ -72,14 +73,14 @@ class Block:
     reason: str
 
 
-def all_pages():
+def all_pages() -> Iterator[Path]:
     """Yield each page of the project, but for the tests' own."""
     yield from [ROOT / "README.md", *sorted((ROOT / ".github").glob("*.md"))]
     for name in _FOLDERS:
         yield from sorted((ROOT / name).rglob("*.md"))
 
 
-def all_blocks(page):
+def all_blocks(page: str | Path) -> list[Block]:
     """Return the blocks of a page in their order, each with the heading above it."""
     heading, found = "", []
     for one in _BLOCK_OR_HEADING.finditer((ROOT / page).read_text()):
@@ -91,7 +92,7 @@ def all_blocks(page):
     return found
 
 
-def shown(page, heading):
+def shown(page: str | Path, heading: str) -> list[str]:
     """Return the texts of the blocks below a heading, but for drawings."""
     found = [
         one.text

@@ -9,7 +9,9 @@ import gc
 import os
 import random
 import sys
+from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -52,10 +54,10 @@ if "ASORECONCILE_DELAYS" in os.environ:
 # This is longer than every time limit of a single test, so that tests fail with their
 # own messages.
 _SLOW_TIMEOUT_SECONDS = 600
-_SLOW = pytest.StashKey()
+_SLOW = pytest.StashKey[Any]()
 
 
-def pytest_addoption(parser):
+def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--slow-machine",
         metavar="SEED",
@@ -71,7 +73,7 @@ def pytest_addoption(parser):
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_configure(config):
+def pytest_configure(config: pytest.Config) -> None:
     options = config.option
     if options.slow_machine is None:
         return
@@ -86,12 +88,14 @@ def pytest_configure(config):
     config.stash[_SLOW] = delays.slow_machine(options.slow_machine)
 
 
-def pytest_report_header(config):
+def pytest_report_header(config: pytest.Config) -> str | list[str]:
     seed = config.option.slow_machine
     return f"slow machine: seed {seed} (--slow-machine={seed})" if seed else []
 
 
-def pytest_collection_modifyitems(config, items):
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> None:
     if not os.environ.get("ASORECONCILE_LONG"):
         long = [item for item in items if item.get_closest_marker("long")]
         config.hook.pytest_deselected(items=long)
@@ -99,7 +103,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_collection():
+def pytest_collection() -> Generator[None, object, object]:
     """Collect without the garbage collector, because items stay to the end."""
     gc.disable()
     try:
@@ -110,13 +114,13 @@ def pytest_collection():
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_runtest_setup(item):
+def pytest_runtest_setup(item: pytest.Item) -> None:
     if _SLOW in item.config.stash:
         item.config.stash[_SLOW].begin(item.nodeid)
 
 
 @pytest.fixture(autouse=True)
-def _as_if_alone():
+def _as_if_alone() -> Iterator[None]:
     """Restore the process's state after each test, so that tests are independent."""
     with processstate.kept():
         yield

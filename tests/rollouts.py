@@ -14,11 +14,12 @@ import threading
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import attrs
-from operation import free_port
+from operation import Operation, free_port
 
 from asoreconcile.base.objects import ObjectKey, labels
 from asoreconcile.kube.client import KubeClient
@@ -35,18 +36,18 @@ _READY_SECONDS = 300.0
 class Endpoints:
     """The ports of the replicas that are ready, as the EndpointSlices of a Service."""
 
-    def __init__(self):
-        self.ports = ()
+    def __init__(self) -> None:
+        self.ports: tuple[int, ...] = ()
         self._changed = threading.Condition()
 
-    def set(self, port, *, ready):
+    def set(self, port: int, *, ready: bool) -> None:
         """Note what a probe has found."""
         with self._changed:
             others = tuple(one for one in self.ports if one != port)
             self.ports = (*others, port) if ready else others
             self._changed.notify_all()
 
-    def wait(self, port, *, ready):
+    def wait(self, port: int, *, ready: bool) -> None:
         """Wait until a port is an endpoint, or has left the endpoints."""
         with self._changed:
             done = self._changed.wait_for(
@@ -58,27 +59,27 @@ class Endpoints:
 class Balancer:
     """Passes each connection on to one of the endpoints in turn."""
 
-    def __init__(self, endpoints):
+    def __init__(self, endpoints: Endpoints) -> None:
         self._endpoints = endpoints
-        self._open = set()
-        self._threads = []
+        self._open: set[socket.socket] = set()
+        self._threads: list[threading.Thread] = []
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.url = f"https://localhost:{self._socket.getsockname()[1]}"
         self._start(self._accept)
 
-    def close(self):
+    def close(self) -> None:
         """Close all connections, and wait until their threads have ended."""
         for one in (self._socket, *self._open):
             _shut(one)
         for thread in self._threads:
             thread.join()
 
-    def _start(self, target, *args):
+    def _start(self, target: Callable[..., object], *args: object) -> None:
         thread = threading.Thread(target=target, args=args, daemon=True)
         self._threads.append(thread)
         thread.start()
 
-    def _accept(self):
+    def _accept(self) -> None:
         with self._socket:
             for number in itertools.count():
                 try:
@@ -89,7 +90,7 @@ class Balancer:
                 port = ports[number % len(ports)] if ports else 0
                 self._start(self._pass_on, client, port)
 
-    def _pass_on(self, client, port):
+    def _pass_on(self, client: socket.socket, port: int) -> None:
         with (
             client,
             suppress(OSError),
@@ -103,12 +104,12 @@ class Balancer:
             self._open -= {client, server}
 
 
-def _shut(one):
+def _shut(one: socket.socket) -> None:
     with suppress(OSError):
         one.shutdown(socket.SHUT_RDWR)
 
 
-def _copy(source, target):
+def _copy(source: socket.socket, target: socket.socket) -> None:
     with suppress(OSError):
         while data := source.recv(1 << 16):
             target.sendall(data)
@@ -119,7 +120,15 @@ def _copy(source, target):
 class Replica:
     """One manager process with its ports, and the probe that makes it an endpoint."""
 
-    def __init__(self, operation, flags, balancer, endpoints, *, newer):
+    def __init__(
+        self,
+        operation: Operation,
+        flags: Sequence[str],
+        balancer: Balancer,
+        endpoints: Endpoints,
+        *,
+        newer: bool,
+    ) -> None:
         self._port, self._health = free_port(), free_port()
         self._endpoints, self._over = endpoints, threading.Event()
         self._process = operation.start_manager(
@@ -134,11 +143,11 @@ class Replica:
         self._probe = threading.Thread(target=self._probing)
         self._probe.start()
 
-    def join(self):
+    def join(self) -> None:
         """Wait until it gets connections."""
         self._endpoints.wait(self._port, ready=True)
 
-    def stop(self):
+    def stop(self) -> None:
         """SIGTERM; it gets new connections until the endpoints have changed."""
         stopped = threading.Thread(target=self._process.end)
         stopped.start()
@@ -146,17 +155,17 @@ class Replica:
         stopped.join()
         self._end()
 
-    def kill(self):
+    def kill(self) -> None:
         """SIGKILL, before anything has noticed."""
         self._process.kill()
 
-    def leave(self):
+    def leave(self) -> None:
         """Wait until a killed process gets no connections."""
         self._endpoints.wait(self._port, ready=False)
         self._process.end()
         self._end()
 
-    def hang(self, seconds):
+    def hang(self, seconds: float) -> None:
         """Suspend the process, which leaves the endpoints; then it goes on, and ends."""
         os.kill(self._process.pid, signal.SIGSTOP)
         try:
@@ -167,16 +176,16 @@ class Replica:
         self._process.end()
         self._end()
 
-    def _end(self):
+    def _end(self) -> None:
         self._over.set()
         self._probe.join()
         self._endpoints.set(self._port, ready=False)
 
-    def _probing(self):
+    def _probing(self) -> None:
         while not self._over.wait(_PROBE_SECONDS):
             self._endpoints.set(self._port, ready=self._is_ready())
 
-    def _is_ready(self):
+    def _is_ready(self) -> bool:
         try:
             with urllib.request.urlopen(
                 f"http://127.0.0.1:{self._health}/readyz", timeout=3
@@ -189,13 +198,13 @@ class Replica:
 class Rollout:
     """A Deployment with `maxUnavailable: 0`."""
 
-    def __init__(self, operation, flags):
+    def __init__(self, operation: Operation, flags: Sequence[str]) -> None:
         self._operation, self._flags = operation, flags
         self._endpoints = Endpoints()
         self._balancer = Balancer(self._endpoints)
-        self.replicas = []
+        self.replicas: list[Replica] = []
 
-    def start(self, count=1, *, newer=False):
+    def start(self, count: int = 1, *, newer: bool = False) -> None:
         made = [
             Replica(
                 *(self._operation, self._flags, self._balancer, self._endpoints),
@@ -207,19 +216,19 @@ class Rollout:
         for one in made:
             one.join()
 
-    def to(self, *, newer):
+    def to(self, *, newer: bool) -> None:
         """Replace all replicas, one by one."""
         for old in list(self.replicas):
             self.start(newer=newer)
             old.stop()
             self.replicas.remove(old)
 
-    def hang(self, seconds):
+    def hang(self, seconds: float) -> None:
         """Suspend the oldest replica, and replace it."""
         self.replicas.pop(0).hang(seconds)
         self.start()
 
-    def kill(self, count):
+    def kill(self, count: int) -> None:
         """Kill some replicas, and start as many."""
         killed, self.replicas = self.replicas[:count], self.replicas[count:]
         for one in killed:
@@ -228,7 +237,7 @@ class Rollout:
             one.leave()
         self.start(count)
 
-    def close(self):
+    def close(self) -> None:
         self._balancer.close()
         for one in self.replicas:
             one.kill()
@@ -245,41 +254,43 @@ class Writers:
     refused has none, as the write may have been stored.
     """
 
-    refused: list = attrs.field(factory=list)
-    seconds: list = attrs.field(factory=list)
-    last: dict = attrs.field(factory=dict)
+    refused: list[tuple[float, str]] = attrs.field(factory=list)
+    seconds: list[float] = attrs.field(factory=list)
+    last: dict[str, str] = attrs.field(factory=dict)
     _written: threading.Semaphore = attrs.field(
         factory=lambda: threading.Semaphore(0), init=False
     )
 
-    def note(self, seconds):
+    def note(self, seconds: float) -> None:
         """Note that a write has ended."""
         self.seconds.append(seconds)
         self._written.release()
 
-    def wait(self, count):
+    def wait(self, count: int) -> None:
         """Wait for further writes."""
         for _ in range(count):
             assert self._written.acquire(timeout=_READY_SECONDS)
 
-    def p99(self):
+    def p99(self) -> float:
         return sorted(self.seconds)[int(len(self.seconds) * 0.99)]
 
 
-def _resource(version):
+def _resource(version: str) -> ApiResource:
     return ApiResource(
         "network.azure.com", version, "virtualnetworks", "VirtualNetwork"
     )
 
 
 @contextmanager
-def writing(operation, names, *, pause_seconds=0.2):
+def writing(
+    operation: Operation, names: Sequence[str], *, pause_seconds: float = 0.2
+) -> Iterator[Writers]:
     """Write the named networks in several versions until the block ends."""
     notes, stop = Writers(), threading.Event()
     config = load(str(operation.folder / "kubeconfig"))
     start = time.monotonic()
 
-    def write(name, version):
+    def write(name: str, version: str) -> None:
         client = KubeClient(config, user_agent="writer", max_retries=0)
         for number in itertools.count():
             if stop.wait(pause_seconds):
@@ -309,7 +320,7 @@ def writing(operation, names, *, pause_seconds=0.2):
             one.join()
 
 
-def lost(operation, notes):
+def lost(operation: Operation, notes: Writers) -> list[str]:
     """Return the objects whose last accepted write is not there."""
     at = _resource(VERSIONS[-1])
     return [
@@ -320,9 +331,10 @@ def lost(operation, notes):
     ]
 
 
-def repeated_puts(operation):
+def repeated_puts(operation: Operation) -> list[str]:
     """Return the ids of resources that got the same body again, once for each time."""
-    last, repeated = {}, []
+    last: dict[str, object] = {}
+    repeated = []
     for entry in operation.azure.journal:
         if entry.method == "PUT":
             path = entry.path.partition("?")[0]

@@ -6,8 +6,11 @@ The test also controls the time: operations progress when it advances the clock.
 """
 
 import os
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from functools import cache
+from pathlib import Path
+from typing import Any, Self
 from unittest import mock
 
 import attrs
@@ -16,6 +19,7 @@ from asoreconcile.azure.arm import ids
 from asoreconcile.azure.arm.budget import Budget
 from asoreconcile.azure.arm.client import ArmClient
 from asoreconcile.azure.arm.credentials import ClientSecret, CloudConfig
+from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.catalogue.rules import RULES
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.crds import manifest
@@ -27,7 +31,9 @@ from asoreconcile.azure.extensions.registry import builtin_sets
 from asoreconcile.azure.graph.client import GraphClient
 from asoreconcile.azure.middleware.chain import Extensions
 from asoreconcile.azure.middleware.extension_points import DELETE
+from asoreconcile.azure.middleware.extension_set import ExtensionSet
 from asoreconcile.azure.non_arm.reconciler import ExternalReconciler
+from asoreconcile.azure.non_arm.resource import ExternalResource
 from asoreconcile.azure.reconcile.engine.reconciler import ArmReconciler
 from asoreconcile.azure.reconcile.model.annotations import (
     DELETION_PROTECTION,
@@ -49,6 +55,8 @@ from asoreconcile.azure.reconcile.writes.deletion import delete_resource
 from asoreconcile.base.jsontext import loads
 from asoreconcile.base.objects import (
     GroupKind,
+    GroupVersionKind,
+    JsonObject,
     ObjectKey,
     annotations,
     copy_json,
@@ -65,8 +73,9 @@ from asoreconcile.kube.resources import (
     CUSTOM_RESOURCE_DEFINITIONS,
     NAMESPACES,
     SECRETS,
+    ApiResource,
 )
-from asoreconcile.runtime.reconciler import Request
+from asoreconcile.runtime.reconciler import Reconciler, Request, Result
 from asoreconcile.testing.arm import ArmServer
 from asoreconcile.testing.clock import FakeClock
 from asoreconcile.testing.http import HttpRequest
@@ -79,7 +88,7 @@ SYNC_SECONDS = 3600.0
 
 
 @cache
-def _extensions(*extra_sets):
+def _extensions(*extra_sets: ExtensionSet) -> Extensions:
     return Extensions.of_catalogue(
         (*builtin_sets(), *extra_sets),
         builtin(),
@@ -88,11 +97,25 @@ def _extensions(*extra_sets):
 
 
 class World:
-    """A cluster, an Azure and one operator in between. Use as a context manager."""
+    """A cluster, an Azure and one operator in between. Use as a context manager.
+
+    folder, outside, server, users: values of fixtures, for their tests.
+    """
+
+    folder: Any
+    outside: Any
+    server: Any
+    users: Any
 
     def __init__(
-        self, tmp_path, *, extensions=(), azure=None, budgeted=False, **arm_options
-    ):
+        self,
+        tmp_path: Path,
+        *,
+        extensions: Iterable[ExtensionSet] = (),
+        azure: Any = None,
+        budgeted: bool = False,
+        **arm_options: Any,
+    ) -> None:
         """Make the world.
 
         azure: server to use in place of a simulator with `arm_options`.
@@ -106,14 +129,16 @@ class World:
         self._tmp_path = tmp_path
         self._budget = Budget(self.clock) if budgeted else None
         self._extra_sets = tuple(extensions)
-        self._kinds = {}
-        self.events = []
-        self.writes, self.ended = [], []
-        self.woken = []
+        self._kinds: dict[GroupKind, KindRuntime] = {}
+        self.events: list[tuple[str, str, str, str]] = []
+        self.writes: list[JsonObject] = []
+        self.ended: list[tuple[ObjectKey, str]] = []
+        self.woken: list[ObjectKey] = []
         self.is_lagging = False
-        self.external = {}  # the actions of kinds without ARM, by group and kind
+        # The actions of kinds without ARM.
+        self.external: dict[GroupKind, ExternalResource] = {}
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         self.cluster = self._stack.enter_context(self._kube_server)
         self.azure = self._stack.enter_context(self._arm_server)
         kubeconfig = self._tmp_path / "kubeconfig"
@@ -125,10 +150,10 @@ class World:
         self.operator = self.make_operator()
         return self
 
-    def __exit__(self, *exc):
-        self._stack.__exit__(*exc)
+    def __exit__(self, *_exc: object) -> None:
+        self._stack.close()
 
-    def _arm_client(self):
+    def _arm_client(self) -> ArmClient:
         azure = self.azure
         ca_file = self._tmp_path / "azure-ca.pem"
         azure.write_ca(ca_file)
@@ -150,7 +175,7 @@ class World:
         )
 
     @cache  # noqa: B019 - a world is a test's
-    def graph(self):
+    def graph(self) -> GraphClient:
         """Return the client of Microsoft Graph."""
         client = GraphClient(
             self.azure.graph.url,
@@ -161,7 +186,9 @@ class World:
         self._stack.callback(client.close)
         return client
 
-    def make_operator(self, *, namespace=OPERATOR, policy=Policy.MANAGE):
+    def make_operator(
+        self, *, namespace: str = OPERATOR, policy: Policy = Policy.MANAGE
+    ) -> SharedDependencies:
         return SharedDependencies(
             clock=self.clock,
             client=self.client,
@@ -175,36 +202,38 @@ class World:
                 graph=self.graph,
             ),
             extensions=_extensions(*self._extra_sets),
-            recorder=self,
+            recorder=_double(self),
             namespace_annotations=NamespaceAnnotations(
-                _FreshNamespaces(self), self.client, self.clock
+                _double(_FreshNamespaces(self)), self.client, self.clock
             ),
             namespace=namespace,
             default_policy=policy,
             build="test",
             record_key=lambda: RECORD_KEY,
             objects_with_arm_id=self._namesakes,
-            protected_below=ProtectedObjects(_FreshKinds(self), _FreshNamespaces(self)),
+            protected_below=ProtectedObjects(
+                _double(_FreshKinds(self)), _double(_FreshNamespaces(self))
+            ),
             objects_of=self._objects_of,
         )
 
     # The operator's view of the cluster: always fresh, without a cache.
 
-    def get(self, group_kind, key):
+    def get(self, group_kind: GroupKind, key: ObjectKey) -> JsonObject | None:
         kind = self._kinds.get(group_kind)
         return None if kind is None else self._read(kind.resource, key)
 
-    def is_installed(self, group_kind):
+    def is_installed(self, group_kind: GroupKind) -> bool:
         return group_kind in self._kinds
 
-    def served(self, group_kind):
+    def served(self, group_kind: GroupKind) -> KindVersion | None:
         kind = self._kinds.get(group_kind)
         return None if kind is None else kind.version
 
-    def event(self, obj, type_, reason, message):
+    def event(self, obj: JsonObject, type_: str, reason: str, message: str) -> None:
         self.events.append((key_of(obj).name, type_, reason, message))
 
-    def _namesakes(self, arm_id):
+    def _namesakes(self, arm_id: str) -> Iterator[tuple[KindVersion, JsonObject]]:
         """Return all objects of the type. The cache's index would only return
         candidates.
         """
@@ -214,7 +243,7 @@ class World:
                 for obj in self.client.list_all(kind.resource):
                     yield kind.version, obj
 
-    def entries(self):
+    def entries(self) -> dict[ObjectReference, Entry]:
         """Return the cached object of each node, as by caches without lag."""
         return {
             ObjectReference(group_kind, key_of(obj)): Entry(obj)
@@ -222,33 +251,39 @@ class World:
             for obj in self.client.list_all(kind.resource)
         }
 
-    def kinds(self):
+    def kinds(self) -> dict[GroupKind, KindRuntime]:
         """Return the installed kinds."""
         return dict(self._kinds)
 
-    def _objects_of(self, group_kind):
-        kind = self._kinds.get(group_kind)
-        for obj in () if kind is None else self.client.list_all(kind.resource):
-            yield kind.version, obj
+    def _objects_of(
+        self, group_kind: GroupKind
+    ) -> Iterator[tuple[KindVersion, JsonObject]]:
+        if kind := self._kinds.get(group_kind):
+            for obj in self.client.list_all(kind.resource):
+                yield kind.version, obj
 
-    def _read(self, resource, key):
+    def _read(self, resource: ApiResource, key: ObjectKey) -> JsonObject | None:
         """Return an object as a cache has it, which makes no request, or None."""
         path = resource.path(key.namespace, key.name)
         asked = HttpRequest("GET", path, path, {}, {}, b"")
         answer = self.cluster._answer(asked, ADMIN)
         assert answer.status in {200, 404}, answer
-        return loads(answer.body) if answer.status == 200 else None
+        if answer.status == 404:
+            return None
+        assert isinstance(answer.body, bytes)
+        found: JsonObject = loads(answer.body)
+        return found
 
     # The actions of tests.
 
-    def install(self, *kinds):
+    def install(self, *kinds: str) -> None:
         """Install the CRDs of kinds given as `group/Kind`, at their newest version."""
         for name in kinds:
             group, _, kind = name.partition("/")
             newest = builtin().kind(GroupKind(group, kind)).version()
             self.install_version(newest.gvk)
 
-    def install_version(self, gvk):
+    def install_version(self, gvk: GroupVersionKind) -> None:
         """Install the CRD of a kind at a version."""
         kind = builtin().kind(gvk.group_kind)
         document = manifest(kind, gvk.version)
@@ -262,7 +297,7 @@ class World:
         )
         self._kinds[kind.group_kind] = self._kind(kind.version(gvk.version))
 
-    def drop_rules(self, obj):
+    def drop_rules(self, obj: JsonObject) -> None:
         """Make the API server accept what only the reconciler refuses, as with ASO's
         CRDs.
         """
@@ -275,38 +310,38 @@ class World:
             part.pop(RULES, None)
         self.client.replace(CUSTOM_RESOURCE_DEFINITIONS, definition)
 
-    def _kind(self, version):
+    def _kind(self, version: KindVersion) -> KindRuntime:
         return KindRuntime(
             version=version,
             resource=resource_of(version),
-            cache=self,
+            cache=_double(self),
             in_flight_reads=InFlightReads(self.woken.append),
             requeue_backoff=RequeueBackoff(
                 sync_period_seconds=SYNC_SECONDS, uniform=lambda _low, _high: 1.0
             ),
         )
 
-    def kind_of(self, obj):
+    def kind_of(self, obj: JsonObject) -> KindRuntime:
         """Return an object's kind, with its memory."""
         return self._kinds[gvk_of(obj).group_kind]
 
-    def fresh_kind(self, obj):
+    def fresh_kind(self, obj: JsonObject) -> KindRuntime:
         """Return an object's kind as in a process that has just started."""
         return self._kind(self._kinds[gvk_of(obj).group_kind].version)
 
-    def record_write(self, obj):
+    def record_write(self, obj: JsonObject) -> None:
         """Record a write for tests. Reads are always fresh, so no cache needs it."""
         self.writes.append(obj)
 
-    def record_deletion(self, key, uid):
+    def record_deletion(self, key: ObjectKey, uid: str) -> None:
         """Record a deletion for tests, as for writes."""
         self.ended.append((key, uid))
 
-    def is_behind(self, _obj):
+    def is_behind(self, _obj: JsonObject) -> bool:
         """Return whether the watches lag, as a test says."""
         return self.is_lagging
 
-    def apply(self, obj, *, marked=True):
+    def apply(self, obj: JsonObject, *, marked: bool = True) -> JsonObject:
         """Apply an object server-side.
 
         marked: if true, the object already has this operator's mark.
@@ -324,24 +359,30 @@ class World:
             force=True,
         )
 
-    def annotate(self, obj, **notes):
+    def annotate(self, obj: JsonObject, **notes: str | None) -> JsonObject:
         """Set annotations by hand; None removes one."""
         body = {"metadata": {"annotations": notes}}
         return self.client.patch(self.resource_for(obj), _key(obj), body)
 
-    def resource_for(self, obj):
+    def resource_for(self, obj: JsonObject) -> ApiResource:
         builtins = {"Secret": SECRETS, "ConfigMap": CONFIG_MAPS}
         known = builtins.get(obj["kind"]) if obj["apiVersion"] == "v1" else None
         return known or self._kinds[gvk_of(obj).group_kind].resource
 
-    def read(self, obj):
+    def read(self, obj: JsonObject) -> Any:
         """Return the object as the API server has it now, or None."""
         return self._read(self.resource_for(obj), _key(obj))
 
-    def delete(self, obj):
+    def delete(self, obj: JsonObject) -> None:
         self.client.delete(self.resource_for(obj), _key(obj))
 
-    def run(self, obj, *, operator=None, stale=None):
+    def run(
+        self,
+        obj: JsonObject,
+        *,
+        operator: SharedDependencies | None = None,
+        stale: JsonObject | None = None,
+    ) -> Result:
         """Reconcile an object; return the Result.
 
         stale: object that a cache still has.
@@ -357,7 +398,14 @@ class World:
             result = self.run_once(obj, operator=operator)
         return result
 
-    def run_once(self, obj, *, operator=None, stale=None, priority=0):
+    def run_once(
+        self,
+        obj: JsonObject,
+        *,
+        operator: SharedDependencies | None = None,
+        stale: JsonObject | None = None,
+        priority: int = 0,
+    ) -> Result:
         """Reconcile an object once, as the queue would; return the Result."""
         kind = self._kinds[gvk_of(obj).group_kind]
         reader = self.reader(kind)
@@ -365,7 +413,7 @@ class World:
             reader = _Reader(lambda _key: copy_json(stale))
         operator = operator or self.operator
         if kind.version.is_arm:
-            reconciler = ArmReconciler(operator, kind, reader)
+            reconciler: Reconciler = ArmReconciler(operator, kind, reader)
         else:
             outside = self.external[kind.group_kind]
             reconciler = ExternalReconciler(operator, kind, reader, outside)
@@ -373,16 +421,16 @@ class World:
         with running(attrs.evolve(context, priority=priority)):
             return reconciler.reconcile(Request(_key(obj)))
 
-    def reader(self, kind):
+    def reader(self, kind: KindRuntime) -> Any:
         return _Reader(lambda key: self._read(kind.resource, key))
 
-    def settled(self, obj):
+    def settled(self, obj: JsonObject) -> JsonObject:
         """Apply an object and wait until it is Ready; return the manifest."""
         self.apply(obj)
         self.settle(obj)
         return obj
 
-    def settle(self, obj, *, passes=20):
+    def settle(self, obj: JsonObject, *, passes: int = 20) -> Any:
         """Reconcile until the object is Ready or gone, and move time on as each Result
         asks.
         """
@@ -403,24 +451,24 @@ class World:
         message = f"not settled after {passes} passes: {self.ready(obj)}"
         raise AssertionError(message)
 
-    def restart(self):
+    def restart(self) -> None:
         """Forget all memory of a process, as a crash does."""
         self._kinds = {gk: self._kind(kind.version) for gk, kind in self._kinds.items()}
 
-    def remembers(self, obj):
+    def remembers(self, obj: JsonObject) -> bool:
         """Return whether there is any memory of an object."""
         return _key(obj) in self.kind_of(obj).memories
 
-    def tell(self, obj, changed, version):
+    def tell(self, obj: JsonObject, changed: ObjectReference, version: str) -> None:
         """Wake an object's kind as the event of a change does; see `woken`."""
         self.kind_of(obj).in_flight_reads.changed(_key(obj), changed, version)
 
-    def ready(self, obj):
+    def ready(self, obj: JsonObject) -> Any:
         present = self.read(obj)
         status = (present or {}).get("status") or {}
         return find_ready(status.get("conditions"))
 
-    def requests(self, method, fragment=""):
+    def requests(self, method: str, fragment: str = "") -> list[Any]:
         """Return the journalled ARM requests of a method whose path contains a text."""
         return [
             r
@@ -429,34 +477,41 @@ class World:
         ]
 
 
+def _double(double: object) -> Any:
+    """Return an object that has of another class only what the reconciler uses."""
+    return double
+
+
 class _FreshKinds:
     """Caches of all kinds that lag behind nothing."""
 
-    def __init__(self, world):
+    def __init__(self, world: World) -> None:
         self._world = world
 
-    def running(self):
+    def running(self) -> dict[GroupKind, RunningKind]:
         return {
             group_kind: RunningKind(
-                kind.version, _FreshInformer(self._world, group_kind), *[None] * 4
+                kind.version,
+                _double(_FreshInformer(self._world, group_kind)),
+                *[_double(None)] * 4,
             )
             for group_kind, kind in self._world.kinds().items()
         }
 
-    def entries_in(self, namespace):
+    def entries_in(self, namespace: str) -> dict[ObjectReference, Entry]:
         entries = self._world.entries().items()
         return {n: entry for n, entry in entries if n.key.namespace == namespace}
 
 
 class _FreshInformer:
-    def __init__(self, world, group_kind):
+    def __init__(self, world: World, group_kind: GroupKind) -> None:
         self._world = world
         self._group_kind = group_kind
 
-    def has_synced(self):
+    def has_synced(self) -> bool:
         return True
 
-    def by_index(self, _name, _value):
+    def by_index(self, _name: str, _value: str) -> list[ObjectKey]:
         return [
             node.key
             for node, entry in self._world.entries().items()
@@ -464,42 +519,42 @@ class _FreshInformer:
             and is_on(entry.annotations, DELETION_PROTECTION)
         ]
 
-    def entry(self, key):
+    def entry(self, key: ObjectKey) -> Entry | None:
         return self._world.entries().get(ObjectReference(self._group_kind, key))
 
 
 class _FreshNamespaces:
     """A cache of Namespaces that lags behind nothing."""
 
-    def __init__(self, world):
+    def __init__(self, world: World) -> None:
         self._world = world
 
-    def keys(self, _namespace):
+    def keys(self, _namespace: str) -> list[ObjectKey]:
         return [key_of(one) for one in self._world.client.list_all(NAMESPACES)]
 
-    def has_synced(self):
+    def has_synced(self) -> bool:
         return True
 
-    def entry(self, key):
+    def entry(self, key: ObjectKey) -> Entry | None:
         found = self._world._read(NAMESPACES, key)
         return None if found is None else Entry(found)
 
-    def record_write(self, obj):
+    def record_write(self, obj: JsonObject) -> None:
         """Keep nothing: every read goes to the server."""
 
 
 class _Reader:
-    def __init__(self, get):
+    def __init__(self, get: Callable[[ObjectKey], JsonObject | None]) -> None:
         self.get = get
 
 
-def _key(obj):
+def _key(obj: JsonObject) -> ObjectKey:
     """Return an object's key. Most manifests have no namespace."""
     key = key_of(obj)
     return ObjectKey(key.namespace or "default", key.name)
 
 
-def another_owner(world):
+def another_owner(world: World) -> JsonObject:
     """Return a reference to an owner of a foreign kind: a ConfigMap that exists."""
     meta = {"name": "release", "namespace": "default"}
     release = world.client.create(CONFIG_MAPS, {"metadata": meta})
@@ -511,7 +566,7 @@ def another_owner(world):
     }
 
 
-def resource_group(name="rg", **spec):
+def resource_group(name: str = "rg", **spec: Any) -> JsonObject:
     return {
         "apiVersion": "resources.azure.com/v1api20200601",
         "kind": "ResourceGroup",
@@ -520,7 +575,7 @@ def resource_group(name="rg", **spec):
     }
 
 
-def virtual_network(name="vnet", owner="rg", **spec):
+def virtual_network(name: str = "vnet", owner: str = "rg", **spec: Any) -> JsonObject:
     return {
         "apiVersion": "network.azure.com/v20250301",
         "kind": "VirtualNetwork",
@@ -534,7 +589,7 @@ def virtual_network(name="vnet", owner="rg", **spec):
     }
 
 
-def postgres_server(name="pg-db", owner="rg"):
+def postgres_server(name: str = "pg-db", owner: str = "rg") -> JsonObject:
     """Return a server whose password is in the Secret db-admin, key password."""
     return {
         "apiVersion": "dbforpostgresql.azure.com/v20250801",
@@ -549,7 +604,7 @@ def postgres_server(name="pg-db", owner="rg"):
     }
 
 
-def role_assignment(role, name="reads", **principal):
+def role_assignment(role: str, name: str = "reads", **principal: Any) -> JsonObject:
     """Return a role assignment on the resource group rg.
 
     principal: principalId, or its place.

@@ -4,10 +4,11 @@ ASORECONCILE_BROWSER names the folder that `hack/browser` makes; without it the 
 skip. Pictures are kept in `dist/ci/browser`.
 """
 
-import json
 import os
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from madeup import NOW, MadeUp, made_up, served
@@ -25,7 +26,7 @@ EXPECTED = ("Failed to load resource", "net::ERR")
 
 
 @pytest.fixture(scope="session")
-def chromium():
+def chromium() -> Iterator[Any]:
     """The browser, which each test opens windows of its own in."""
     if not FOLDER:
         pytest.skip("no browser (ASORECONCILE_BROWSER, hack/browser)")
@@ -41,25 +42,23 @@ def chromium():
 
 
 @pytest.fixture
-def window(chromium):
+def window(chromium: Any) -> Iterator[Callable[..., Any]]:
     """Open an address in a window; no script may fail in it, and no policy be broken."""
-    contexts, complaints = [], []
+    contexts: list[Any] = []
+    complaints: list[str] = []
 
-    def call(address, *, now=None, **options):
+    def complain(said: Any) -> None:
+        if said.type == "error" and not said.text.startswith(EXPECTED):
+            complaints.append(said.text)
+
+    def call(address: str, *, now: object = None, **options: Any) -> Any:
         options = {"viewport": {"width": 1440, "height": 900}, **options}
         context = chromium.new_context(reduced_motion="reduce", **options)
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(15_000)
         page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on(
-            "console",
-            lambda said: (
-                said.type == "error"
-                and not said.text.startswith(EXPECTED)
-                and complaints.append(said.text)
-            ),
-        )
+        page.on("console", complain)
         if now is not None:
             page.clock.install(time=now)
         page.goto(address)
@@ -72,11 +71,11 @@ def window(chromium):
 
 
 @pytest.fixture
-def world():
+def world() -> Iterator[Callable[..., tuple[MadeUp, str]]]:
     """Make up objects and serve them: the objects, and their address."""
-    servers = []
+    servers: list[tuple[MadeUp, Any]] = []
 
-    def call(count, **options):
+    def call(count: int, **options: Any) -> tuple[MadeUp, str]:
         state = MadeUp(made_up(count), **options)
         servers.append((state, served(state)))
         return state, f"http://127.0.0.1:{servers[-1][1].server_port}/"
@@ -88,12 +87,12 @@ def world():
         server.server_close()
 
 
-def keep(page, name):
+def keep(page: Any, name: str) -> None:
     """Keep a picture of a window."""
     page.screenshot(path=PICTURES / f"{name}.png")
 
 
-def barriers(page):
+def barriers(page: Any) -> list[tuple[str, str, list[str]]]:
     """Return what axe finds that keeps people out, serious or worse."""
     page.evaluate(Path(FOLDER, "axe.min.js").read_text())
     found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
@@ -104,9 +103,4 @@ def barriers(page):
     ]
 
 
-def pretty(value):
-    """Return JSON as text."""
-    return json.dumps(value, indent=1)
-
-
-__all__ = ["NOW", "barriers", "keep", "pretty"]
+__all__ = ["NOW", "barriers", "keep"]

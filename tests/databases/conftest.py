@@ -1,5 +1,8 @@
 """Servers of databases, and worlds with the object that owns each."""
 
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 import servers
 from databaseworlds import MySqlWorld, PostgreSqlWorld, prepared
@@ -12,7 +15,7 @@ from asoreconcile.azure.sql_users.kinds import (
 
 
 @pytest.fixture(scope="session")
-def postgresql_server():
+def postgresql_server() -> Iterator[servers.Running]:
     if servers.postgresql_programs() is None:
         pytest.skip("no PostgreSQL here: hack/databases fetches one")
     with servers.postgresql() as running:
@@ -20,7 +23,7 @@ def postgresql_server():
 
 
 @pytest.fixture(scope="session")
-def mariadb_server():
+def mariadb_server() -> Iterator[servers.Running]:
     if servers.mariadb_programs() is None:
         pytest.skip("no MariaDB here: hack/databases fetches one")
     with servers.mariadb() as running:
@@ -28,7 +31,9 @@ def mariadb_server():
 
 
 @pytest.fixture
-def postgresql(tmp_path, postgresql_server):
+def postgresql(
+    tmp_path: Path, postgresql_server: servers.Running
+) -> Iterator[prepared]:
     with PostgreSqlWorld(tmp_path) as world:
         world.server = postgresql_server
         users = database_users(
@@ -39,7 +44,7 @@ def postgresql(tmp_path, postgresql_server):
 
 
 @pytest.fixture
-def mysql(tmp_path, mariadb_server):
+def mysql(tmp_path: Path, mariadb_server: servers.Running) -> Iterator[prepared]:
     with MySqlWorld(tmp_path) as world:
         world.server = mariadb_server
         users = database_users(mysql_kind(mariadb_server.trust), clock=world.clock)
