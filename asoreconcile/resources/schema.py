@@ -9,10 +9,11 @@ import ast
 import dataclasses
 import enum
 import inspect
-import textwrap
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import cache
+from itertools import pairwise
 from typing import Any, Literal, get_args, get_origin
 
 import attrs
@@ -57,25 +58,44 @@ def field_description(cls: type, attribute: str, notes: Sequence[Any]) -> str:
     return ""
 
 
-@cache
-def _below_fields(cls: type) -> dict[str, str]:
+def _below_fields(cls: type) -> Mapping[str, str]:
     """Return the strings below a class's fields, by the field."""
+    return _strings_in(cls.__module__).get(cls.__qualname__, {})
+
+
+@cache
+def _strings_in(module: str) -> dict[str, dict[str, str]]:
+    """Return the strings below the fields of all classes of a module, by the qualified
+    name of the class. A module is read once, however many classes it has.
+    """
     try:
-        source = textwrap.dedent(inspect.getsource(cls))
-        (tree,) = ast.parse(source).body
-    except (OSError, TypeError, SyntaxError, ValueError):
+        tree = ast.parse(inspect.getsource(sys.modules[module]))
+    except (KeyError, OSError, TypeError, SyntaxError, ValueError):
         return {}  # no readable source: created at run time, or zipped
-    if not isinstance(tree, ast.ClassDef):
-        return {}
-    found: dict[str, str] = {}
-    for field, text in zip(tree.body, tree.body[1:], strict=False):
-        match field, text:
-            case (
-                ast.AnnAssign(target=ast.Name(id=name)),
-                ast.Expr(value=ast.Constant(value=str() as said)),
-            ):
-                found[name] = inspect.cleandoc(said)
+    found: dict[str, dict[str, str]] = {}
+    for name, body in _classes_below(tree, ""):
+        texts = found.setdefault(name, {})
+        for field, text in pairwise(body):
+            match field, text:
+                case (
+                    ast.AnnAssign(target=ast.Name(id=attribute)),
+                    ast.Expr(value=ast.Constant(value=str() as said)),
+                ):
+                    texts[attribute] = inspect.cleandoc(said)
     return found
+
+
+def _classes_below(node: ast.AST, path: str) -> Iterator[tuple[str, list[ast.stmt]]]:
+    """Yield the qualified name and the body of each class below a node."""
+    for child in ast.iter_child_nodes(node):
+        match child:
+            case ast.ClassDef(name=name, body=body):
+                yield path + name, body
+                yield from _classes_below(child, f"{path}{name}.")
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield from _classes_below(child, f"{path}{name}.<locals>.")
+            case ast.stmt() | ast.ExceptHandler() | ast.match_case():
+                yield from _classes_below(child, path)
 
 
 QUANTITY_PATTERN = (

@@ -197,6 +197,17 @@ def test_an_object_in_an_object_has_the_metadata_that_its_writer_says():
     assert made["default"] == {"image": "nginx"}
 
 
+def test_the_string_below_a_field_is_found_wherever_the_class_is():
+    class Outer:
+        @attrs.define
+        class Inner:
+            size: int = 1
+            """How large."""
+
+    made = schema_of(Outer.Inner, factory=Outer.Inner)
+    assert made["properties"]["size"]["description"] == "How large."
+
+
 def test_an_immutable_field_that_may_be_left_out_is_not_taken_away():
     inner = attrs.make_class(
         "Spec",
