@@ -10,7 +10,6 @@ import re
 import ssl
 import sys
 import tempfile
-import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -46,72 +45,15 @@ def client_context(
     return context
 
 
-class FileContext:
-    """A TLS context that follows its files. Safe from any thread.
-
-    New handshakes use the loaded certificates; open connections keep theirs. Unusable
-    files leave the previous certificates in place.
-    """
-
-    def __init__(
-        self,
-        context: ssl.SSLContext,
-        *,
-        authority: Pem | None = None,
-        pair: Pair | None = None,
-    ) -> None:
-        """authority: the trusted CAs as PEM. pair: our certificate and key; see
-        `load_cert_chain`.
-
-        Loads both. Raises OSError (ssl.SSLError is one) for unusable files.
-        """
-        self.context = context
-        self._authority = authority
-        self._pair = pair
-        self._lock = threading.Lock()
-        self._seen = self._stamp()  # first: a file that changes now is read again
-        self._load()
-
-    def refresh(self) -> bool:
-        """Reload the files if they changed; returns whether they had.
-
-        Raises OSError for unusable files, most likely half-written ones. The next call
-        tries again.
-        """
-        with self._lock:
-            stamp = self._stamp()
-            if stamp == self._seen:
-                return False
-            self._load()
-            self._seen = stamp
-            return True
-
-    def _load(self) -> None:
-        if self._pair is not None:
-            load_cert_chain(self.context, *self._pair)
-        if self._authority is not None:
-            with as_file(self._authority) as file:
-                self.context.load_verify_locations(file)
-
-    def _stamp(self) -> tuple[Stamp, ...]:
-        """Return a value that changes when the content of the files does."""
-        given = (self._authority, *(self._pair or ()))
-        return tuple(file_stamp(file) for file in given if isinstance(file, Path))
-
-
 def load_cert_chain(context: ssl.SSLContext, certificate: Pem, key: Pem | None) -> None:
-    """Use this pair for new handshakes. On OSError nothing has changed.
+    """Load a certificate and its key into a context that serves no handshake yet.
 
-    key: None if it is in the certificate's file.
+    key: None if it is in the certificate's file. Raises OSError (ssl.SSLError is one).
     """
     with ExitStack() as files:
         certificate_file = files.enter_context(as_file(certificate))
         key_file = None if key is None else files.enter_context(as_file(key))
-        # A new certificate with the old key would leave a live context without either:
-        # try the pair in another context first.
-        tried = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        for one in (tried, context):
-            one.load_cert_chain(certificate_file, key_file)
+        context.load_cert_chain(certificate_file, key_file)
 
 
 @contextmanager

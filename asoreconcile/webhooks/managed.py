@@ -29,7 +29,6 @@ from asoreconcile.base.retry import retry
 from asoreconcile.base.signatures import check_takes
 from asoreconcile.base.stop_signal import SHARE_OF_CALLS, StopSignal
 from asoreconcile.base.threads import Threads
-from asoreconcile.base.tls import load_cert_chain
 from asoreconcile.cache.informer import Informer
 from asoreconcile.cache.scope import Scope
 from asoreconcile.kube.client import KubeClient
@@ -123,7 +122,7 @@ class ManagedCertificates:
         )
         self._secrets.add_handler(lambda _: self.refresh())
         self._least_tls = least_tls
-        self._context = server_context(least_tls)
+        self._context: ssl.SSLContext | None = None
         self._shown: CertificateBundle = {}
         self._found: dict[WebhookTarget, _Found] = {}
         self._wake = threading.Event()
@@ -135,7 +134,7 @@ class ManagedCertificates:
         """Return the TLS context. Raises OSError before `start` has created or found a
         certificate.
         """
-        if not self._shown:
+        if self._context is None:
             raise OSError("there is no certificate yet")
         return self._context
 
@@ -357,11 +356,7 @@ class ManagedCertificates:
         """
         if kept == self._shown:
             return
-        # Another context: a handshake that met a context between its certificate and
-        # its key would fail.
-        context = server_context(self._least_tls)
-        load_cert_chain(context, kept[CERTIFICATE], kept[KEY])
-        self._context = context
+        self._context = server_context(self._least_tls, kept[CERTIFICATE], kept[KEY])
         self._shown = kept
         if self._metrics is not None:
             self._metrics.shows(kept[CERTIFICATE])

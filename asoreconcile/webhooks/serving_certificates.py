@@ -1,17 +1,18 @@
 """The serving certificate of a webhook server, and its rotation at run time.
 
-The process has one TLS context: a loaded certificate is used for new handshakes, and
-open connections keep theirs. Rule: WH-7.
+A renewed certificate comes with a TLS context of its own, for new handshakes; open
+connections keep theirs. Rule: WH-7.
 """
 
 import ssl
+import threading
 from pathlib import Path
 from typing import Protocol
 
 from asoreconcile.base.clock import Clock, SystemClock
 from asoreconcile.base.log import Logger
 from asoreconcile.base.retry import Backoff, retry
-from asoreconcile.base.tls import FileContext, load_cert_chain
+from asoreconcile.base.tls import Stamp, as_file, file_stamp, load_cert_chain
 from asoreconcile.webhooks.metrics import WebhookMetrics
 
 LEAST_TLS = ssl.TLSVersion.TLSv1_2
@@ -57,52 +58,48 @@ class FileCertificates:
         written. Raises OSError (ssl.SSLError is one) if they stay unusable.
         """
         self._metrics = metrics
-        context = server_context(least_tls)
-        self._count_read()
-        pair = (Path(folder, certificate), Path(folder, key))
-        self._files = retry(
-            lambda: FileContext(context, pair=pair),
+        self._least_tls = least_tls
+        self._files = (Path(folder, certificate), Path(folder, key))
+        self._lock = threading.Lock()
+        self._stamps: list[Stamp] = []
+        self._context = retry(
+            self._loaded,
             backoff=_WRITTEN,
             when=lambda error: isinstance(error, OSError),
             clock=clock or SystemClock(),
             what=f"load the certificate in {folder}",
         )
-        self._certificate = Path(folder, certificate)
-        self._expose_expiry()
 
     def context(self) -> ssl.SSLContext:
-        """Return the TLS context with the current pair, or the last usable one. Never
+        """Return a TLS context with the current pair, or the last usable one. Never
         raises.
         """
-        try:
-            if self._files.refresh():
-                self._count_read()
-                self._expose_expiry()
-                _log.info("Loaded a new serving certificate")
-        except OSError as error:
-            self._count_read()
-            self._count_error()
-            _log.warning("Keeping the old serving certificate", error=str(error))
-        return self._files.context
+        with self._lock:
+            try:
+                if self._stamps != [file_stamp(one) for one in self._files]:
+                    self._context = self._loaded()
+                    _log.info("Loaded a new serving certificate")
+            except OSError as error:
+                if self._metrics is not None:
+                    self._metrics.certificate_errors.inc()
+                _log.warning("Keeping the old serving certificate", error=str(error))
+            return self._context
 
-    def _expose_expiry(self) -> None:
-        """Show the end of the certificate in the file. The file was loaded a moment
-        ago, so it is valid, unless it was written since; then this raises OSError.
-        """
-        if self._metrics is None:
-            return
-        try:
-            self._metrics.shows(self._certificate.read_bytes())
-        except ValueError as error:
-            raise OSError(f"{self._certificate}: {error}") from error
-
-    def _count_read(self) -> None:
+    def _loaded(self) -> ssl.SSLContext:
+        """Return a context with the pair in the files. Raises OSError."""
         if self._metrics is not None:
             self._metrics.certificate_reads.inc()
-
-    def _count_error(self) -> None:
-        if self._metrics is not None:
-            self._metrics.certificate_errors.inc()
+        # First: a file that changes now is read again.
+        stamps = [file_stamp(one) for one in self._files]
+        certificate, key = (one.read_bytes() for one in self._files)
+        context = server_context(self._least_tls, certificate, key)
+        try:
+            if self._metrics is not None:
+                self._metrics.shows(certificate)
+        except ValueError as error:
+            raise OSError(f"{self._files[0]}: {error}") from error
+        self._stamps = stamps
+        return context
 
 
 class ClientAuthority:
@@ -115,23 +112,43 @@ class ClientAuthority:
     def __init__(self, file: Path) -> None:
         """file: PEM. Raises OSError (ssl.SSLError is one) if it is unusable."""
         self._file = file
-        self._files: FileContext | None = None
-        FileContext(server_context(), authority=file)
+        self._lock = threading.Lock()
+        self._stamp: Stamp | None = None
+        self._trusted: list[bytes] = []
+        self._served: tuple[ssl.SSLContext, int] | None = None
+        self._read()
 
     def asked_by(self, context: ssl.SSLContext) -> ssl.SSLContext:
         """Return a server's context that asks clients for a certificate and verifies
         it; a client without one is not refused. With an unusable file the authorities
-        stay that were read before. Raises OSError if there are none.
+        stay that were read before.
         """
-        if self._files is None or self._files.context is not context:
-            context.verify_mode = ssl.CERT_OPTIONAL
-            self._files = FileContext(context, authority=self._file)
-            return context
-        try:
-            self._files.refresh()
-        except OSError as error:
-            _log.warning("Keeping the old client authority", error=str(error))
+        with self._lock:
+            try:
+                self._read()
+            except OSError as error:
+                _log.warning("Keeping the old client authority", error=str(error))
+            if self._served != (context, len(self._trusted)):
+                for pem in self._trusted:
+                    _trust(context, pem)
+                context.verify_mode = ssl.CERT_OPTIONAL
+                self._served = context, len(self._trusted)
         return context
+
+    def _read(self) -> None:
+        """Read the file if it is a new one. Raises OSError."""
+        stamp = file_stamp(self._file)
+        if stamp == self._stamp:
+            return
+        pem = self._file.read_bytes()
+        _trust(server_context(), pem)
+        self._trusted.append(pem)
+        self._stamp = stamp
+
+
+def _trust(context: ssl.SSLContext, pem: bytes) -> None:
+    with as_file(pem) as file:
+        context.load_verify_locations(file)
 
 
 class SelfSignedCertificate:
@@ -147,19 +164,27 @@ class SelfSignedCertificate:
 
         now = clock.now()
         authority = Authority.make(name, now=now, days=_SELF_SIGNED_DAYS)
-        self._context = server_context(least_tls)
         pair = authority.issue(["localhost"], now=now, days=_SELF_SIGNED_DAYS)
-        load_cert_chain(self._context, *pair)
+        self._context = server_context(least_tls, *pair)
 
     def context(self) -> ssl.SSLContext:
         """Return the TLS context; its certificate never changes."""
         return self._context
 
 
-def server_context(least_tls: ssl.TLSVersion = LEAST_TLS) -> ssl.SSLContext:
-    """Return a server context without a certificate yet."""
+def server_context(
+    least_tls: ssl.TLSVersion = LEAST_TLS, *pair: bytes
+) -> ssl.SSLContext:
+    """Return a new server context.
+
+    pair: certificate and key. A renewed pair needs a context of its own: a handshake
+    that met a context between its certificate and its key would fail. Raises OSError
+    (ssl.SSLError is one) for a pair that does not match.
+    """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = least_tls
     # The API server also offers HTTP/2, which the listener does not support.
     context.set_alpn_protocols(["http/1.1"])
+    if pair:
+        load_cert_chain(context, *pair)
     return context

@@ -207,8 +207,12 @@ def test_wh1_zero_is_off_and_nonsense_is_refused(clock, folder):
         WebhookServer("9443", certificates=FileCertificates(folder), clock=clock)
 
 
-def test_reviews_are_answered_to_clients_with_a_certificate_only(make, tmp_path):
-    """Kubernetes shows no certificate with conversions."""
+def test_reviews_are_answered_to_clients_with_a_certificate_only(
+    make, folder, tmp_path
+):
+    """Kubernetes shows no certificate with conversions. Known authorities stay, also
+    for the server's next certificate.
+    """
     own, others = certificate_authority(), certificate_authority()
     file = tmp_path / "clients.pem"
     file.write_bytes(own.pem)
@@ -241,6 +245,10 @@ def test_reviews_are_answered_to_clients_with_a_certificate_only(make, tmp_path)
     file.with_suffix(".new").rename(file)
     with Client(server, certificate=foreign) as rotated:
         assert rotated.review("/validate", admission())["response"]["allowed"]
+    file.write_bytes(b"half a file")
+    write_pair(folder, AUTHORITY.issue(["127.0.0.1"]))
+    with Client(server, certificate=foreign) as still:
+        assert still.review("/validate", admission())["response"]["allowed"]
     with pytest.raises(FileNotFoundError):
         ClientAuthority(tmp_path / "absent")
 
@@ -666,7 +674,10 @@ def test_wh7_when_the_certificate_that_is_shown_ends_is_told(folder, registry):
     now = datetime.now(UTC)
     authority = Authority.make("another", now=now, days=9)
     write_pair(folder, authority.issue(["127.0.0.1"], now=now, days=3))
-    shown.context()
+    first = shown.context()
+    write_pair(folder, authority.issue(["127.0.0.1"], now=now, days=4))
+    # A handshake with the first one never meets half a pair.
+    assert shown.context() is not first
     assert told() == end() != before
 
 
