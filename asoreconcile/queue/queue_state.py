@@ -5,14 +5,13 @@ calls:
 
 - Each key has one entry, from its first add until a worker is done with it and it was
   not added again. A worker holds the key while `taken_at` is set.
-- A READY entry is in its line; if it is held, it enters the line at `finish`. A WAITING
-  entry is in the heap, held or not. An UNQUEUED entry is held, and nowhere else.
-- An entry leaves a line or the heap at its front. An entry that must leave earlier
-  becomes GONE and stays as a stale slot; its replacement takes its place here. So a
-  slot is live if its entry is not GONE, and an entry has at most one slot.
+- A READY entry is in `ready`; if it is held, it enters `ready` at `finish`. A WAITING
+  entry is in `delayed`, held or not. An UNQUEUED entry is held, and nowhere else.
+- An entry leaves a heap at its front. An entry that must leave earlier becomes GONE and
+  stays as a stale slot; its replacement takes its place here. So a slot is live if its
+  entry is not GONE, and an entry has at most one slot.
 """
 
-import heapq
 import itertools
 from collections.abc import Callable, Hashable
 from math import inf
@@ -20,65 +19,9 @@ from types import MappingProxyType
 from typing import Generic
 
 from asoreconcile.observability.metrics import QueueSnapshot
+from asoreconcile.queue.entry_heap import EntryHeap
 from asoreconcile.queue.priority_queue import MAX_LABELS, PriorityQueue
 from asoreconcile.queue.queue_item import Key, QueueItem, State
-
-# Sweeping visits the whole heap: not worth it for a few stale slots.
-_SLACK = 64
-_WAITING = State.WAITING
-
-
-class Delayed(Generic[Key]):
-    """A heap by time. Stale slots of removed entries are skipped, and swept when they
-    outnumber the live ones (TH-1).
-    """
-
-    def __init__(self) -> None:
-        self._heap: list[tuple[float, int, QueueItem[Key]]] = []
-        self._stale = 0
-        self._pushes = 0
-
-    def push(self, entry: QueueItem[Key], ready_at: float, not_before: float) -> None:
-        """Add an unqueued entry, which waits until `ready_at`."""
-        entry.state = _WAITING
-        entry.ready_at = ready_at
-        entry.not_before = not_before
-        # Equal times keep their order of arrival, and entries are never compared.
-        self._pushes += 1
-        heapq.heappush(self._heap, (ready_at, self._pushes, entry))
-
-    def remove(self, entry: QueueItem[Key]) -> QueueItem[Key]:
-        """Remove an entry early; returns the entry that replaces it."""
-        replacement = entry.replaced()
-        self._stale += 1
-        # Only when half of them are stale, so removal stays cheap on average.
-        if 2 * self._stale > len(self._heap) + _SLACK:
-            self._heap = [slot for slot in self._heap if slot[2].state is _WAITING]
-            heapq.heapify(self._heap)
-            self._stale = 0
-        return replacement
-
-    def earliest(self) -> float | None:
-        """Return when the next entry is due, or None if no entry waits."""
-        while self._heap and self._heap[0][2].state is not _WAITING:
-            heapq.heappop(self._heap)
-            self._stale -= 1
-        return self._heap[0][0] if self._heap else None
-
-    def pop_due(self, now: float) -> list[QueueItem[Key]]:
-        """Remove and return all due entries, earliest first."""
-        due = []
-        while (ready_at := self.earliest()) is not None and ready_at <= now:
-            due.append(heapq.heappop(self._heap)[2])
-        return due
-
-    def clear(self) -> list[QueueItem[Key]]:
-        """Remove and return all entries, so that the caller can drop their keys."""
-        waiting = [slot[2] for slot in self._heap if slot[2].state is _WAITING]
-        self._heap.clear()
-        self._stale = 0
-        return waiting
-
 
 NEVER = -inf
 _UNQUEUED, _WAITING, _READY = State.UNQUEUED, State.WAITING, State.READY
@@ -96,24 +39,13 @@ class QueueState(Generic[Key]):
     ) -> None:
         self.entries: dict[Key, QueueItem[Key]] = {}
         self.ready: PriorityQueue[Key] = PriorityQueue(group_of, oldest_every)
-        self.delayed: Delayed[Key] = Delayed()
+        self.delayed: EntryHeap[Key] = EntryHeap()
+        """Entries that wait, by the time at which they become ready."""
         self.adds = 0
         """How often keys became ready."""
         self.locked = 0
         """Keys that are ready but held."""
         self._next_order = itertools.count().__next__
-
-    def add(self, key: Key, priority: int, now: float) -> int:
-        """Add a key that is ready now; a known key is merged as in `admit`."""
-        entry = QueueItem(key, priority, now)
-        # One lookup, as most keys are new: every event comes through here.
-        known = self.entries.setdefault(key, entry)
-        if known is not entry:
-            return self._merge(known, priority, now, now, NEVER)
-        entry.order = self._next_order()
-        self.adds += 1
-        self.ready.push(entry)
-        return 1
 
     def admit(
         self, key: Key, priority: int, now: float, ready_at: float, not_before: float
@@ -124,10 +56,40 @@ class QueueState(Generic[Key]):
         the end of its holds. not_before: the end of a hold; NEVER is none.
         Rules: PQ-2, PQ-3, PQ-4.
         """
-        entry = self.entries.get(key)
-        if entry is None:
-            entry = self.entries[key] = QueueItem(key, priority, now)
-        return self._merge(entry, priority, now, ready_at, not_before)
+        new = QueueItem(key, priority, now)
+        entry = self.entries.setdefault(key, new)
+        ready_at = max(ready_at, not_before)
+        if entry is new and ready_at <= now:  # the usual case: each event comes here
+            entry.order = self._next_order()
+            self.adds += 1
+            self.ready.push(entry)
+            return 1
+        was = entry.state
+        if was is _READY:
+            # The usual case: many events of one key before a worker takes it.
+            if priority <= entry.priority and not_before <= now:
+                return 0
+            ready_at = now
+        elif was is _WAITING:
+            ready_at = min(ready_at, entry.ready_at)
+            # A hold comes from a server's response: no later call may shorten it.
+            not_before = max(not_before, entry.not_before)
+        ready_at = max(ready_at, not_before)
+        if was is not _UNQUEUED:
+            entry = self._dequeue(entry)
+        # Otherwise it keeps its place: a key with frequent events would never reach the
+        # front.
+        if was is _UNQUEUED or priority > entry.priority:
+            entry.priority = priority
+            entry.order = self._next_order()
+        if ready_at > now:
+            entry.state = _WAITING
+            entry.ready_at, entry.not_before = ready_at, not_before
+            self.delayed.push(ready_at, entry)
+            return 0
+        if was is _READY:
+            return self._enqueue(entry)
+        return self._make_ready(entry, now)
 
     def finish(self, key: Key) -> float | None:
         """Record that a worker is done with the key; returns when the worker took it,
@@ -153,50 +115,19 @@ class QueueState(Generic[Key]):
     def promote(self, now: float) -> int:
         """Make due entries ready, at the tail of their priority. Rule: PQ-3."""
         available = 0
-        for entry in self.delayed.pop_due(now):
+        while (due := self.delayed.first()) is not None and due <= now:
+            entry = self.delayed.pop()
             entry.order = self._next_order()
             available += self._make_ready(entry, now)
         return available
 
     def drop_waiting(self) -> None:
         """Drop the delayed entries. Rule: DQ-3."""
-        for entry in self.delayed.clear():
+        while self.delayed.live:
+            entry = self.delayed.pop()
             entry.state = _UNQUEUED
             if entry.taken_at is None:
                 del self.entries[entry.key]
-
-    def _merge(
-        self,
-        entry: QueueItem[Key],
-        priority: int,
-        now: float,
-        ready_at: float,
-        not_before: float,
-    ) -> int:
-        was = entry.state
-        if was is _READY:
-            # The usual case: many events of one key before a worker takes it.
-            if priority <= entry.priority and not_before <= now:
-                return 0
-            ready_at = now
-        elif was is _WAITING:
-            ready_at = min(ready_at, entry.ready_at)
-            # A hold comes from a server's response: no later call may shorten it.
-            not_before = max(not_before, entry.not_before)
-        ready_at = max(ready_at, not_before)
-        if was is not _UNQUEUED:
-            entry = self._dequeue(entry)
-        # Otherwise it keeps its place: a key with frequent events would never reach the
-        # front.
-        if was is _UNQUEUED or priority > entry.priority:
-            entry.priority = priority
-            entry.order = self._next_order()
-        if ready_at > now:
-            self.delayed.push(entry, ready_at, not_before)
-            return 0
-        if was is _READY:
-            return self._enqueue(entry)
-        return self._make_ready(entry, now)
 
     def _dequeue(self, entry: QueueItem[Key]) -> QueueItem[Key]:
         """Remove an entry from its line or the heap; returns the entry to use
@@ -219,7 +150,7 @@ class QueueState(Generic[Key]):
 
     def _enqueue(self, entry: QueueItem[Key]) -> int:
         if entry.taken_at is None:
-            self.ready.push_in_place(entry)
+            self.ready.push(entry)
             return 1
         # A worker holds it: `finish` queues it, so that no other worker takes it now.
         entry.state = _READY

@@ -96,6 +96,14 @@ def test_dq3_shutdown_drops_what_waits(queue, clock):
     assert queue.get() is None
 
 
+def test_pq4_a_key_that_an_event_brings_forward_is_ready_when_its_hold_ends(clock):
+    queue = WorkQueue("test", clock=clock, limiter=ItemExponential(60, 60, clock=clock))
+    queue.add_rate_limited("a", hold_seconds=5)
+    queue.add("a")
+    clock.advance(5)
+    assert take(queue) == ["a"]
+
+
 def test_dq4_one_timer_is_armed_for_the_earliest_key(queue, clock):
     for delay in (30, 20, 10, 40):
         queue.add_after(delay, delay)
@@ -109,7 +117,7 @@ def test_dq4_one_timer_is_armed_for_the_earliest_key(queue, clock):
 def test_dq4_many_replaced_delays_do_not_pile_up(queue, clock):
     for step in range(10_000):
         queue.add_after("a", 20_000 - step)
-    assert len(queue._state.delayed._heap) < 100
+    assert len(queue._state.delayed._slots) < 100
     clock.advance(10_001)
     assert take(queue) == ["a"]
 

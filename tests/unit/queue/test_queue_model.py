@@ -159,14 +159,11 @@ class QueueModel(RuleBasedStateMachine):
     def is_consistent(self):
         """What the agenda says of itself: one slot for an entry at most, the rest gone."""
         agenda = self.queue._state
-        levels = agenda.ready._levels.values()
-        lines = [
-            entry for level in levels for _, line in level.round_robin for entry in line
+        heaps = [
+            heap for level in agenda.ready._levels.values() for heap in level.values()
         ]
-        lines += [
-            s[2] for level in levels for early in level.early.values() for s in early
-        ]
-        heap = [slot[2] for slot in agenda.delayed._heap]
+        lines = [slot[2] for heap in heaps for slot in heap._slots]
+        heap = [slot[2] for slot in agenda.delayed._slots]
         for state, slots in ((State.READY, lines), (State.WAITING, heap)):
             live = [entry for entry in slots if entry.state is not State.GONE]
             wanted = [
@@ -178,15 +175,11 @@ class QueueModel(RuleBasedStateMachine):
             assert sorted(map(id, live)) == sorted(map(id, wanted))
         held = {e.key for e in agenda.entries.values() if e.taken_at is not None}
         assert held == self.held
-        assert len(agenda.ready) == sum(level.live for level in levels)
-        assert agenda.delayed._stale == sum(e.state is State.GONE for e in heap)
-        assert sum(level.stale for level in levels) == sum(
-            entry.state is State.GONE for entry in lines
-        )
-        assert all(level.live for level in levels) or len(levels) == 1
-        for level in levels:
-            for group, early in level.early.items():
-                assert not early or level.queues[group][-1].order >= max(early)[0]
+        assert len(agenda.ready) == sum(one.live for one in heaps)
+        for one in (*heaps, agenda.delayed):
+            present = [slot[2].state is not State.GONE for slot in one._slots]
+            assert one.live == sum(present)
+        assert all(one.live for one in heaps)
 
 
 TestQueueModel = QueueModel.TestCase

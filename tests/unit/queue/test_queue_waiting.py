@@ -5,55 +5,47 @@ import random
 import pytest
 
 from asoreconcile.queue.deadline_timer import DeadlineTimer
+from asoreconcile.queue.entry_heap import EntryHeap
 from asoreconcile.queue.priority_queue import MAX_LABELS
 from asoreconcile.queue.queue_item import QueueItem, State
-from asoreconcile.queue.queue_state import Delayed, QueueState, snapshot_of
+from asoreconcile.queue.queue_state import NEVER, QueueState, snapshot_of
 from asoreconcile.testing.clock import FakeClock
 
-NEVER = float("-inf")
 
-
-def pushed(delayed, key, at):
+def pushed(heap, key, at):
     entry = QueueItem(key, 0, 0.0)
     entry.order = 0
-    delayed.push(entry, at, NEVER)
+    heap.push(at, entry)
     return entry
 
 
-def stale(delayed):
-    return sum(slot[2].state is State.GONE for slot in delayed._heap)
+def stale(heap):
+    return sum(slot[2].state is State.GONE for slot in heap._slots)
 
 
 def test_what_is_due_at_one_moment_comes_in_the_order_it_was_put_there():
-    delayed = Delayed()
+    heap = EntryHeap()
     for key in "cab":
-        pushed(delayed, key, 5.0)
-    assert [entry.key for entry in delayed.pop_due(5.0)] == ["c", "a", "b"]
+        pushed(heap, key, 5.0)
+    assert [heap.pop().key for _ in range(3)] == ["c", "a", "b"]
 
 
 def test_th1_slots_of_entries_that_are_gone_are_swept_out_and_the_order_stays():
-    delayed = Delayed()
-    entries = {number: pushed(delayed, number, float(number)) for number in range(200)}
+    heap = EntryHeap()
+    entries = {number: pushed(heap, number, float(number)) for number in range(200)}
     numbers = random.Random(7)
     moments = {number: float(number) for number in entries}
     for _ in range(2_000):
         number, at = numbers.randrange(200), numbers.randrange(1_000) + 0.5
-        successor = delayed.remove(entries[number])
-        delayed.push(successor, at, NEVER)
+        successor = heap.remove(entries[number])
+        heap.push(at, successor)
         entries[number], moments[number] = successor, at
-        assert delayed._stale == stale(delayed)
-        assert len(delayed._heap) <= 2 * len(entries) + 65
-        assert delayed.earliest() == min(moments.values())
-    due = [entry.ready_at for entry in delayed.pop_due(2_000.0)]
+        assert len(heap._slots) - heap.live == stale(heap)
+        assert len(heap._slots) <= 2 * len(entries) + 65
+        assert heap.first() == min(moments.values())
+    due = [moments[heap.pop().key] for _ in entries]
     assert due == sorted(moments.values())
-
-
-def test_what_is_dropped_is_what_waited_and_leaves_no_count():
-    delayed = Delayed()
-    kept, gone = pushed(delayed, "a", 1.0), pushed(delayed, "b", 2.0)
-    delayed.remove(gone)
-    assert delayed.clear() == [kept]
-    assert (delayed._stale, delayed.earliest()) == (0, None)
+    assert (heap.live, heap.first()) == (0, None)
 
 
 class LateClock(FakeClock):
@@ -95,7 +87,7 @@ def test_an_alarm_that_was_cancelled_can_be_set_to_a_later_moment():
 
 def test_a_key_taken_after_the_scrape_read_the_time_has_no_negative_age():
     agenda = QueueState(None, 0)
-    agenda.add("a", 0, 5.0)
+    agenda.admit("a", 0, 5.0, 5.0, NEVER)
     agenda.ready.pop().taken_at = 6.0
     numbers = snapshot_of(agenda, now=5.5, retries=0)
     assert (numbers.unfinished_seconds, numbers.longest_seconds) == (0.0, 0.0)
@@ -106,10 +98,10 @@ def test_the_label_of_the_others_is_there_once_all_labels_are_taken(more):
     """A series that comes and goes is a gap in every graph."""
     agenda = QueueState(None, 0)
     for priority in range(MAX_LABELS - 1):
-        agenda.add(priority, priority, 0.0)
+        agenda.admit(priority, priority, 0.0, 0.0, NEVER)
     assert len(snapshot_of(agenda, now=0.0, retries=0).depth) == MAX_LABELS - 1
     for priority in range(100, 101 + more):
-        agenda.add(priority, priority, 0.0)
+        agenda.admit(priority, priority, 0.0, 0.0, NEVER)
     depth = snapshot_of(agenda, now=0.0, retries=0).depth
     assert depth["exceeded_cardinality_limit"] == more
     assert sum(depth.values()) == MAX_LABELS + more
