@@ -1,30 +1,30 @@
-"""The CEL engine for rules and conditions: it compiles a text and evaluates it.
+"""The CEL engine for rules and conditions: it compiles a text.
 
 The library (`pip install 'CLONE[cel]'`) is loaded with the first rule. Without it,
-CelMissingError is raised, so that no rule is accepted and then ignored. Values come
-from `values`. The engine checks types as far as constants tell them.
+CelMissingError is raised, so that no rule is accepted and then ignored. The engine
+checks types as far as constants tell them.
 """
 
 import re
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Any, Protocol
+from typing import Any
 
 import attrs
 
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.extras import pip_command
-from asoreconcile.resources.cel import functions as of_values
-from asoreconcile.resources.cel import lists
+from asoreconcile.resources.cel.functions import CodeOf, functions
 from asoreconcile.resources.cel.syntax import ExpressionNode, parsed
 from asoreconcile.resources.crds import patterns
+
+LOCK = threading.RLock()
+"""Held while the library compiles or evaluates: it documents nothing about threads."""
 
 _EXTENSIONS = ("optional", "strings", "sets", "two-var-comprehensions")
 _FIRST = re.compile(r"ERROR: (<input>:-?\d+:-?\d+: .*)", re.DOTALL)
 _WITH_PATTERNS = ("find", "findAll", "matches")
-_OUT_OF_BUDGET = "Iteration budget exceeded"
-_NO_KEY = re.compile(r'Key not found in map : "(.*)"')
 
 
 class CelMissingError(AsoreconcileError):
@@ -35,44 +35,45 @@ class RuleError(Exception):
     """A rule that is wrong or that failed on a value. The text explains it."""
 
 
-class TooDearError(RuleError):
-    """An evaluation that was cancelled because it took too long."""
+@attrs.frozen
+class CheckedExpression:
+    """A compiled expression.
 
+    gives: the CEL type of the result: BOOL, STRING, DYN, ... tree: the checked syntax
+    tree, in the format that `syntax` reads.
+    """
 
-class CelProgram(Protocol):
-    """A compiled rule."""
-
-    @property
-    def gives(self) -> str:
-        """Return the CEL type of the result: BOOL, STRING, DYN, ..."""
-
-    @property
-    def tree(self) -> bytes:
-        """Return the checked syntax tree, in the format that `syntax` reads."""
-
-    def run(self, values: Mapping[str, Any]) -> Any:
-        """Return the result for values of the variables. Raises RuleError."""
-
-
-class CelEngine(Protocol):
-    """A compiler of rules (the CEL package). Tests of rules replace it by a table."""
-
-    def compile(self, text: str) -> CelProgram:
-        """Compile a text. Raises RuleError."""
+    gives: str
+    tree: bytes
 
 
 @cache
-def engine(
-    variables: tuple[str, ...] = ("self", "oldSelf"),
-    functions: Callable[[Any], list[Any]] | None = None,
-) -> CelEngine:
-    """Return an engine for texts with these variables. Raises CelMissingError.
+def checked(text: str, variables: tuple[str, ...]) -> CheckedExpression:
+    """Compile a text with these variables. Raises RuleError, CelMissingError."""
+    found = compiled(environment(variables), text)
+    return CheckedExpression(str(found.return_type().name()), bytes(found.serialize()))
 
-    functions: returns further functions, given the library's module.
+
+@cache
+def environment(
+    variables: tuple[str, ...],
+    more: Callable[[Any], list[Any]] = lambda _: [],
+    code_of: CodeOf = lambda *_: None,
+) -> Any:
+    """Return the library's environment for texts with these variables. Raises
+    CelMissingError.
+
+    more: returns further functions, given the library's module. code_of: see
+    `functions`; without it nothing can be evaluated.
     """
     library = _library()
-    return _Engine(
-        _environment(library, dict.fromkeys(variables, library.Type.DYN), functions)
+    return _environment(
+        library,
+        dict.fromkeys(variables, library.Type.DYN),
+        [
+            _kubernetes(library, is_typed=False, code_of=code_of),
+            library.CelExtension("more", more(library)),
+        ],
     )
 
 
@@ -85,10 +86,15 @@ def typed_compiler(
     protobuf that types may name. Raises CelMissingError; the function raises RuleError.
     """
     library = _library()
-    environment = _environment(library, variables(library), pool=pool)
+    typed = _environment(
+        library,
+        variables(library),
+        [_kubernetes(library, is_typed=True, code_of=lambda *_: None)],
+        pool,
+    )
 
     def gives(text: str) -> str:
-        return str(_compiled(environment, text).return_type().name())
+        return str(compiled(typed, text).return_type().name())
 
     return gives
 
@@ -106,7 +112,7 @@ def _library() -> Any:
 def _environment(
     library: Any,
     variables: Mapping[str, Any],
-    functions: Callable[[Any], list[Any]] | None = None,
+    extensions: Sequence[Any],
     pool: Any = None,
 ) -> Any:
     names = "".join(f"- name: {name}\n" for name in _EXTENSIONS)
@@ -114,52 +120,30 @@ def _environment(
         descriptor_pool=pool,
         config=library.NewEnvConfigFromYaml(f"extensions:\n{names}"),
         variables=variables,
-        extensions=[
-            _kubernetes(library, is_typed=pool is not None),
-            *([library.CelExtension("more", functions(library))] if functions else []),
-        ],
+        extensions=extensions,
     )
 
 
 @cache
-def _kubernetes(library: Any, *, is_typed: bool) -> Any:
-    """Return the functions of Kubernetes, which all environments share."""
-    of_lists = lists.typed_functions if is_typed else lists.functions
-    own = [*of_lists(library), *of_values.functions(library, is_typed=is_typed)]
+def _kubernetes(library: Any, *, is_typed: bool, code_of: CodeOf) -> Any:
+    """Return the functions of Kubernetes, which environments share."""
+    own = functions(library, is_typed=is_typed, code_of=code_of)
     return library.CelExtension("kubernetes", own)
 
 
-def _compiled(environment: Any, text: str) -> Any:
-    try:
-        return environment.compile(text)
-    except RuntimeError as error:
-        report = str(error).removesuffix(" [INVALID_ARGUMENT]")
-        message = _FIRST.search(report)
-        shown = f"ERROR: {message[1]}" if message else report
-        raise RuleError(f"compilation failed: {shown}") from error
-
-
-class _Engine:
-    """An engine that compiles each text once. Safe to use from any thread."""
-
-    def __init__(self, environment: Any) -> None:
-        self._environment = environment
-        self._lock = threading.Lock()
-        self._programs: dict[str, _Program] = {}
-
-    def compile(self, text: str) -> CelProgram:
-        with self._lock:
-            found = self._programs.get(text)
-            if found is None:
-                found = self._programs[text] = self._compiled(text)
-            return found
-
-    def _compiled(self, text: str) -> "_Program":
-        run = _compiled(self._environment, text)
-        made = _Program(str(run.return_type().name()), run, self._lock)
+def compiled(environment: Any, text: str) -> Any:
+    """Return the library's form of a text. Raises RuleError."""
+    with LOCK:
+        try:
+            found = environment.compile(text)
+        except RuntimeError as error:
+            report = str(error).removesuffix(" [INVALID_ARGUMENT]")
+            message = _FIRST.search(report)
+            shown = f"ERROR: {message[1]}" if message else report
+            raise RuleError(f"compilation failed: {shown}") from error
         if any(name in text for name in _WITH_PATTERNS):
-            _check_patterns(parsed(bytes(run.serialize())))
-        return made
+            _check_patterns(parsed(bytes(found.serialize())))
+        return found
 
 
 def _check_patterns(node: ExpressionNode) -> None:
@@ -174,44 +158,3 @@ def _check_patterns(node: ExpressionNode) -> None:
     for part in node.parts:
         if part is not None:
             _check_patterns(part)
-
-
-@attrs.frozen
-class _Program:
-    gives: str
-    _run: Any = attrs.field(repr=False)
-    # The library documents nothing about threads, and a test server can wait for a
-    # lock.
-    _lock: Any = attrs.field(repr=False, eq=False)
-
-    @property
-    def tree(self) -> bytes:
-        with self._lock:
-            serialized: bytes = self._run.serialize()
-        return serialized
-
-    def run(self, values: Mapping[str, Any]) -> Any:
-        with self._lock:
-            try:
-                result = self._run.eval(data=dict(values))
-                found = result.plain_value()
-                failed = result.type().name() == "ERROR"
-            except RuntimeError as error:
-                raise _failure(str(error)) from error
-        if failed:
-            raise _failure(str(found))
-        return found
-
-
-def _failure(report: str) -> RuleError:
-    if _OUT_OF_BUDGET in report:
-        return TooDearError("operation cancelled: actual cost limit exceeded")
-    return RuleError(_message_of(report))
-
-
-def _message_of(report: str) -> str:
-    """Return a failure in the wording of the API server's engine, if that is known."""
-    missing = _NO_KEY.search(report)
-    if missing:
-        return f"no such key: {missing[1]}"
-    return report.partition(": ")[2] or report

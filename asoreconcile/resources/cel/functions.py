@@ -1,34 +1,87 @@
-"""The functions of values that Kubernetes adds to CEL: quantities, addresses, networks,
-URLs, semantic versions and named formats. Pure.
+"""The functions that Kubernetes adds to CEL: of quantities, addresses, networks, URLs,
+semantic versions, named formats, lists and regular expressions. Pure.
 
-When types are checked, each sort of value has a type of its own. When an expression
-runs, values are maps with one entry, and the functions find the sort by its name.
+When types are checked, each sort of value has a type of its own. Otherwise values are
+maps with one entry. These are the functions' signatures: a check needs no more, and a
+program that evaluates expressions brings their code along.
 """
 
 from collections.abc import Callable, Iterator
+from itertools import permutations
 from typing import Any
 
-import attrs
-
-from asoreconcile.resources.cel import formats, networks, quantities, versions
-
 PACKAGE = "kubernetes"
+FORMATS = (
+    *("dns1123Label", "dns1123Subdomain", "dns1035Label", "dns1123LabelPrefix"),
+    *("dns1123SubdomainPrefix", "dns1035LabelPrefix", "labelValue", "uuid"),
+    *("qualifiedName", "uri", "byte", "date", "datetime"),
+)
+"""Names of formats, as in `format.uuid()`."""
+
+CodeOf = Callable[[str, bool], Callable[..., Any] | None]
+"""Returns the code of a function: by its name, and whether it is a method of its first
+value.
+"""
+
+_Signature = tuple[str, str, str]
+"""The names of functions, what they give, and what they take: sorts of values, and
+types of CEL; a list of a type is in brackets.
+"""
+
 _SORTS = ("Quantity", "IP", "CIDR", "URL", "Semver", "Format", "Problems", "Named")
-
-
-@attrs.frozen
-class Signature:
-    """One form of a function.
-
-    gives, takes: a sort of value, or a type of CEL. is_member: whether it is
-    a method of the first value.
-    """
-
-    name: str
-    gives: str
-    takes: tuple[str, ...]
-    impl: Callable[..., Any]
-    is_member: bool = True
+_PLAIN: tuple[_Signature, ...] = (
+    ("quantity", "Quantity", "STRING"),
+    ("isQuantity isIP ip.isCanonical isCIDR isURL isSemver", "BOOL", "STRING"),
+    ("sign", "INT", "Quantity"),
+    ("ip", "IP", "STRING"),
+    ("string", "STRING", "IP"),
+    ("string", "STRING", "CIDR"),
+    ("cidr", "CIDR", "STRING"),
+    ("url", "URL", "STRING"),
+    ("semver", "Semver", "STRING"),
+    ("semver", "Semver", "STRING BOOL"),
+    ("isSemver", "BOOL", "STRING BOOL"),
+    ("format.named", "Named", "STRING"),
+    (" ".join(f"format.{name}" for name in FORMATS), "Format", ""),
+)
+_METHODS: tuple[_Signature, ...] = (
+    ("isInteger", "BOOL", "Quantity"),
+    ("asInteger", "INT", "Quantity"),
+    ("asApproximateFloat", "DOUBLE", "Quantity"),
+    ("add sub", "Quantity", "Quantity Quantity"),
+    ("add sub", "Quantity", "Quantity INT"),
+    ("isGreaterThan isLessThan", "BOOL", "Quantity Quantity"),
+    ("isGreaterThan isLessThan", "BOOL", "Semver Semver"),
+    ("compareTo", "INT", "Quantity Quantity"),
+    ("compareTo", "INT", "Semver Semver"),
+    ("major minor patch", "INT", "Semver"),
+    ("family", "INT", "IP"),
+    ("isUnspecified isLoopback isLinkLocalMulticast", "BOOL", "IP"),
+    ("isLinkLocalUnicast isGlobalUnicast", "BOOL", "IP"),
+    ("getScheme getHost getHostname getPort getEscapedPath", "STRING", "URL"),
+    ("getQuery", "QUERY", "URL"),
+    ("ip", "IP", "CIDR"),
+    ("masked", "CIDR", "CIDR"),
+    ("prefixLength", "INT", "CIDR"),
+    ("containsIP", "BOOL", "CIDR IP"),
+    ("containsIP containsCIDR", "BOOL", "CIDR STRING"),
+    ("containsCIDR", "BOOL", "CIDR CIDR"),
+    ("validate", "Problems", "Format STRING"),
+    ("indexOf lastIndexOf", "INT", "LIST DYN"),
+    ("find", "STRING", "STRING STRING"),
+    ("findAll", "[STRING]", "STRING STRING"),
+    ("findAll", "[STRING]", "STRING STRING INT"),
+)
+# Of lists whose items have unknown types; and of a result that the engine cannot make
+# as its own optional.
+_UNTYPED: tuple[_Signature, ...] = (
+    ("isSorted", "BOOL", "LIST"),
+    ("sum min max", "DYN", "LIST"),
+    ("hasValue", "BOOL", "Problems"),
+    ("value", "DYN", "Problems"),
+)
+_NUMBERS = ("INT", "UINT", "DOUBLE")
+_ORDERED = ("BOOL", "TIMESTAMP", "STRING", "BYTES")
 
 
 def declared_messages(declare: Callable[[str], Any]) -> None:
@@ -37,29 +90,51 @@ def declared_messages(declare: Callable[[str], Any]) -> None:
         declare(name)
 
 
-def functions(cel: Any, *, is_typed: bool) -> list[Any]:
+def functions(cel: Any, *, is_typed: bool, code_of: CodeOf) -> list[Any]:
     """Return the functions for the engine's environment.
 
     cel: the engine's module. is_typed: whether the environment only checks types.
     """
     named: dict[str, list[Any]] = {}
     known: set[tuple[Any, ...]] = set()
-    found = [*_signatures(), *(() if is_typed else _of_optionals())]
-    for number, one in enumerate(found):
-        takes = [_type(cel, sort, is_typed=is_typed) for sort in one.takes]
-        key = (one.name, one.is_member, *map(str, takes))
+    for number, (name, gives, stated, is_member) in enumerate(_overloads(is_typed)):
+        takes = [_type(cel, sort, is_typed=is_typed) for sort in stated.split()]
+        key = (name, is_member, *map(str, takes))
         if key in known:
             continue  # untyped: one function tells several sorts apart
         known.add(key)
         overload = cel.Overload(
-            f"kubernetes_value_{number}",
-            return_type=_type(cel, one.gives, is_typed=is_typed),
+            f"kubernetes_{number}",
+            return_type=_type(cel, gives, is_typed=is_typed),
             parameters=takes,
-            is_member=one.is_member,
-            impl=one.impl,
+            is_member=is_member,
+            impl=code_of(name, is_member),
         )
-        named.setdefault(one.name, []).append(overload)
+        named.setdefault(name, []).append(overload)
     return [cel.FunctionDecl(name, made) for name, made in named.items()]
+
+
+def _overloads(is_typed: bool) -> Iterator[tuple[str, str, str, bool]]:
+    """Yield each signature of one function, and whether it is a method."""
+    found = [(one, False) for one in _PLAIN] + [(one, True) for one in _METHODS]
+    found += [(one, True) for one in (() if is_typed else _UNTYPED)]
+    found += _typed() if is_typed else []
+    for (names, gives, takes), is_member in found:
+        for name in names.split():
+            yield name, gives, takes, is_member
+
+
+def _typed() -> Iterator[tuple[_Signature, bool]]:
+    """Yield the functions of lists by the type of items, and comparisons of numbers of
+    two types.
+    """
+    for kind in (*_NUMBERS, "DURATION"):
+        yield ("sum", kind, f"[{kind}]"), True
+    for kind in (*_NUMBERS, "DURATION", *_ORDERED):
+        yield ("isSorted", "BOOL", f"[{kind}]"), True
+        yield ("min max", kind, f"[{kind}]"), True
+    for one, two in permutations(_NUMBERS, 2):
+        yield ("_<_ _<=_ _>_ _>=_", "BOOL", f"{one} {two}"), False
 
 
 def _type(cel: Any, sort: str, *, is_typed: bool) -> Any:
@@ -72,93 +147,6 @@ def _type(cel: Any, sort: str, *, is_typed: bool) -> Any:
         return kinds(f"{PACKAGE}.{sort}") if is_typed else kinds.MAP
     if sort == "QUERY":
         return kinds.Map(kinds.STRING, kinds.List(kinds.STRING))
+    if sort.startswith("["):
+        return kinds.List(getattr(kinds, sort.strip("[]")))
     return getattr(kinds, sort)
-
-
-def _of_texts() -> tuple[tuple[str, str, tuple[str, ...], Callable[..., Any]], ...]:
-    """Return the functions that are not methods: name, result, arguments, function."""
-    return (
-        ("quantity", "Quantity", ("STRING",), quantities.made),
-        ("isQuantity", "BOOL", ("STRING",), _accepts(quantities.made)),
-        ("sign", "INT", ("Quantity",), quantities.sign),
-        ("ip", "IP", ("STRING",), networks.address),
-        ("isIP", "BOOL", ("STRING",), _accepts(networks.address)),
-        ("ip.isCanonical", "BOOL", ("STRING",), networks.is_canonical),
-        ("string", "STRING", ("IP",), networks.text),
-        ("string", "STRING", ("CIDR",), networks.text),
-        ("cidr", "CIDR", ("STRING",), networks.network),
-        ("isCIDR", "BOOL", ("STRING",), _accepts(networks.network)),
-        ("url", "URL", ("STRING",), networks.url),
-        ("isURL", "BOOL", ("STRING",), _accepts(networks.url)),
-        ("semver", "Semver", ("STRING",), versions.made),
-        ("semver", "Semver", ("STRING", "BOOL"), versions.made),
-        ("isSemver", "BOOL", ("STRING",), _accepts(versions.made)),
-        ("isSemver", "BOOL", ("STRING", "BOOL"), _accepts(versions.made)),
-        ("format.named", "Named", ("STRING",), formats.named),
-        *((f"format.{n}", "Format", (), _constant(n)) for n in formats.NAMES),
-    )
-
-
-def _signatures() -> Iterator[Signature]:
-    for name, gives, takes, impl in _of_texts():
-        yield Signature(name, gives, takes, impl, is_member=False)
-    for name, impl in quantities.METHODS.items():
-        yield Signature(name, quantities.GIVES[name], ("Quantity",), impl)
-    for name, impl in quantities.SUMS.items():
-        yield Signature(name, "Quantity", ("Quantity", "Quantity"), impl)
-        yield Signature(name, "Quantity", ("Quantity", "INT"), impl)
-    for name, (gives, compare) in _COMPARED.items():
-        for sort in ("Quantity", "Semver"):
-            yield Signature(name, gives, (sort, sort), _over_keys(compare))
-    for name in ("major", "minor", "patch"):
-        yield Signature(name, "INT", ("Semver",), versions.part(name))
-    for name, impl in networks.OF_ADDRESSES.items():
-        gives = "INT" if name == "family" else "BOOL"
-        yield Signature(name, gives, ("IP",), impl)
-    for name, impl in networks.OF_URLS.items():
-        gives = "QUERY" if name == "getQuery" else "STRING"
-        yield Signature(name, gives, ("URL",), impl)
-    yield Signature("ip", "IP", ("CIDR",), networks.address_of)
-    yield Signature("masked", "CIDR", ("CIDR",), networks.masked)
-    yield Signature("prefixLength", "INT", ("CIDR",), networks.prefix_length)
-    for sort in ("IP", "STRING"):
-        yield Signature("containsIP", "BOOL", ("CIDR", sort), networks.contains_ip)
-    for sort in ("CIDR", "STRING"):
-        yield Signature("containsCIDR", "BOOL", ("CIDR", sort), networks.contains_cidr)
-    yield Signature("validate", "Problems", ("Format", "STRING"), formats.validate)
-
-
-def _of_optionals() -> Iterator[Signature]:
-    """Yield the methods of a result that the engine cannot make as its own optional."""
-    yield Signature("hasValue", "BOOL", ("Problems",), lambda p: bool(p["optional"]))
-    yield Signature("value", "DYN", ("Problems",), lambda p: p["optional"])
-
-
-def _accepts(make: Callable[..., Any]) -> Callable[..., bool]:
-    def is_one(*stated: Any) -> bool:
-        try:
-            make(*stated)
-        except ValueError:
-            return False
-        return True
-
-    return is_one
-
-
-def _constant(name: str) -> Callable[[], Any]:
-    return lambda: {"format": name}
-
-
-def _over_keys(compare: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    def compared(one: Any, two: Any) -> Any:
-        key = versions.key if "semver" in one else quantities.exact
-        return compare(key(one), key(two))
-
-    return compared
-
-
-_COMPARED: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
-    "isGreaterThan": ("BOOL", lambda a, b: a > b),
-    "isLessThan": ("BOOL", lambda a, b: a < b),
-    "compareTo": ("INT", lambda a, b: (a > b) - (a < b)),
-}

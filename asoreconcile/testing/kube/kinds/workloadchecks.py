@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from asoreconcile.base.objects import JsonObject
-from asoreconcile.resources.cel import quantities
 from asoreconcile.resources.crds.cause import Cause
 from asoreconcile.testing.kube.fields import names
 from asoreconcile.testing.kube.fields.schema import shown
 from asoreconcile.testing.kube.kinds.workloads import fields_of
+from asoreconcile.testing.kube.rules import quantities
 
 _RANGE = re.compile(r"must be (?:between|in the range) (\d+)(?: and |-)(\d+)")
 _BOUND = re.compile(r"must be (greater|less) than (or equal to )?(\d+|zero)$")

@@ -9,16 +9,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from asoreconcile.base.objects import JsonObject
-from asoreconcile.resources.cel.engine import (
-    CelMissingError,
-    CelProgram,
-    RuleError,
-    engine,
-)
+from asoreconcile.resources.cel.engine import CelMissingError, RuleError
 from asoreconcile.resources.crds.cause import Cause
 from asoreconcile.testing.kube.access.users import User
 from asoreconcile.testing.kube.rules import authorizer
 from asoreconcile.testing.kube.rules.authorizer import DecideAccess
+from asoreconcile.testing.kube.rules.engine import CelProgram, program
 
 _VARIABLES = ("object", "oldObject", "request", "authorizer")
 _BOOL = frozenset({"BOOL", "DYN"})
@@ -75,17 +71,17 @@ def causes(webhook: Mapping[str, Any], at: str) -> Iterator[Cause]:
 
 def _compiled(text: str, at: str) -> Iterator[Cause]:
     try:
-        program = _program(text)
+        found = _program(text)
     except CelMissingError as error:
         yield Cause(at, "FieldValueNotSupported", str(error))
         return
     except RuleError as error:
         yield Cause(at, "FieldValueInvalid", f'Invalid value: "{text}": {error}')
         return
-    if program.gives not in _BOOL:
+    if found.gives not in _BOOL:
         message = f'Invalid value: "{text}": must evaluate to bool'
         yield Cause(at, "FieldValueInvalid", message)
 
 
 def _program(text: str) -> CelProgram:
-    return engine(_VARIABLES, authorizer.functions).compile(text)
+    return program(text, _VARIABLES, authorizer.functions)

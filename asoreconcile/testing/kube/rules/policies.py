@@ -7,16 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from asoreconcile.base.objects import JsonObject
-from asoreconcile.resources.cel.engine import (
-    CelMissingError,
-    CelProgram,
-    RuleError,
-    engine,
-)
+from asoreconcile.resources.cel.engine import CelMissingError, RuleError
 from asoreconcile.resources.crds.cause import Cause
 from asoreconcile.testing.kube.access.users import User
 from asoreconcile.testing.kube.rules import authorizer, conditions
 from asoreconcile.testing.kube.rules.authorizer import DecideAccess
+from asoreconcile.testing.kube.rules.engine import CelProgram, program
 
 _NAMES = (
     *("object", "oldObject", "request", "authorizer"),
@@ -37,15 +33,15 @@ def causes(text: str, at: str, names: Sequence[str], *, gives: str) -> Iterator[
             yield _invalid(at, text, why)
             return
     try:
-        program = _program(text)
+        found = _program(text)
     except CelMissingError as error:
         yield Cause(at, "FieldValueNotSupported", str(error))
         return
     except RuleError as error:
         yield _invalid(at, text, str(error))
         return
-    if gives and program.gives not in (gives.upper(), "DYN"):
-        why = f"must evaluate to {gives} but got {program.gives.lower()}"
+    if gives and found.gives not in (gives.upper(), "DYN"):
+        why = f"must evaluate to {gives} but got {found.gives.lower()}"
         yield _invalid(at, text, why)
 
 
@@ -119,7 +115,7 @@ def _message(validation: Mapping[str, Any], values: Mapping[str, Any]) -> str:
 
 
 def _program(text: str) -> CelProgram:
-    return engine(_NAMES, authorizer.functions).compile(text)
+    return program(text, _NAMES, authorizer.functions)
 
 
 def _invalid(at: str, text: str, why: str) -> Cause:

@@ -12,13 +12,19 @@ from typing import Any
 import attrs
 
 from asoreconcile.base.objects import JsonObject
-from asoreconcile.resources.cel.engine import RuleError, TooDearError
-from asoreconcile.resources.cel.rule_programs import HAS_OLD, OLD_VALUE, program
+from asoreconcile.resources.cel.engine import RuleError
+from asoreconcile.resources.cel.rule_programs import (
+    HAS_OLD,
+    OLD_VALUE,
+    typed_text,
+    variables_of,
+)
 from asoreconcile.resources.crds.cause import Cause
 from asoreconcile.resources.crds.rules import uses_old
 from asoreconcile.resources.crds.structural import RULES
 from asoreconcile.testing.kube.fields.fieldsets import item_step
 from asoreconcile.testing.kube.fields.schema import shown
+from asoreconcile.testing.kube.rules.engine import TooDearError, program
 from asoreconcile.testing.kube.rules.values import as_rules_see
 
 _BLOCKING = {
@@ -147,7 +153,7 @@ def _own(
         elif old is not _WITHOUT_OLD and old == value:
             continue
         try:
-            held = program(rule, "rule").run(values)
+            held = _run(rule, "rule", values)
         except RuleError as error:
             message = rule.get("message") or rule["rule"]
             kind = node.schema.get("type") or ""
@@ -172,7 +178,7 @@ def _message(rule: Mapping[str, Any], values: Mapping[str, Any]) -> str:
     # A real server fails on an optional oldSelf here, and shows the message.
     if text and not (rule.get("optionalOldSelf") and uses_old(text)):
         try:
-            made = program(rule, "messageExpression").run(values)
+            made = _run(rule, "messageExpression", values)
         except RuleError:
             made = ""  # as the API server does it: the message counts in this case
         if isinstance(made, str) and made.strip() and "\n" not in made:
@@ -198,3 +204,8 @@ def _cause(value: Any, rule: Mapping[str, Any], at: str, message: str) -> Cause:
 def _quoted(value: Any) -> str:
     """Return a value for a message, with a colon; "" for objects and lists."""
     return "" if isinstance(value, dict | list) else f"{shown(value)}: "
+
+
+def _run(rule: Mapping[str, Any], field: str, values: Mapping[str, Any]) -> Any:
+    """Return the result of one of a rule's expressions. Raises RuleError."""
+    return program(typed_text(rule, field), variables_of(rule)).run(values)

@@ -76,13 +76,10 @@ def _as_whole(number: Fraction) -> int:
     return int(number)
 
 
-METHODS: Mapping[str, Callable[[Any], Any]] = {
+METHODS: Mapping[str, Callable[..., Any]] = {
     "isInteger": lambda value: _is_whole(exact(value)),
     "asInteger": lambda value: _as_whole(exact(value)),
     "asApproximateFloat": lambda value: float(exact(value)),
-}
-GIVES = {"isInteger": "BOOL", "asInteger": "INT", "asApproximateFloat": "DOUBLE"}
-SUMS: Mapping[str, Callable[[Any, Any], JsonObject]] = {
     "add": lambda one, two: _value(exact(one) + exact(two)),
     "sub": lambda one, two: _value(exact(one) - exact(two)),
 }

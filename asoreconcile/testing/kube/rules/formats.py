@@ -6,7 +6,8 @@ from datetime import date, datetime
 from typing import Any
 
 from asoreconcile.base.objects import JsonObject
-from asoreconcile.resources.cel import networks
+from asoreconcile.resources.cel.functions import FORMATS
+from asoreconcile.testing.kube.rules import networks
 
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _OLD_LABEL = "[a-z]([-a-z0-9]*[a-z0-9])?"
@@ -24,12 +25,11 @@ _PATTERNS = {
     "labelValue": (rf"({_QUALIFIED})?", 63),
     "uuid": (_UUID, 36),
 }
-NAMES = (*_PATTERNS, "qualifiedName", "uri", "byte", "date", "datetime")
 
 
 def named(name: str) -> JsonObject:
     """Return the format with a name, as an optional value."""
-    return {"optional": {"format": name} if name in NAMES else None}
+    return {"optional": {"format": name} if name in FORMATS else None}
 
 
 def validate(stated: Any, text: str) -> JsonObject:

@@ -133,15 +133,18 @@ def _is_global_unicast(value: Any) -> bool:
     )
 
 
-OF_ADDRESSES: Mapping[str, Callable[[Any], Any]] = {
+METHODS: Mapping[str, Callable[..., Any]] = {
     "family": lambda value: _address(value["ip"]).version,
     "isUnspecified": _of("is_unspecified"),
     "isLoopback": _of("is_loopback"),
     "isLinkLocalMulticast": _is_multicast_link_local,
     "isLinkLocalUnicast": _is_unicast_link_local,
     "isGlobalUnicast": _is_global_unicast,
-}
-OF_URLS: Mapping[str, Callable[[Any], Any]] = {
+    "ip": address_of,
+    "masked": masked,
+    "prefixLength": prefix_length,
+    "containsIP": contains_ip,
+    "containsCIDR": contains_cidr,
     "getScheme": lambda value: urlsplit(value["url"]).scheme,
     "getHost": lambda value: urlsplit(value["url"]).netloc.rpartition("@")[2],
     "getHostname": lambda value: _hostname(value["url"]),
