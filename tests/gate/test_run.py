@@ -11,7 +11,7 @@ UNREAD = {"test", "image"}
 
 
 def test_a_command_ends_when_its_output_is_no_longer_read(tmp_path):
-    """As `hack/prose | head -1` does; every command is run in this way."""
+    """Every command is run in this way, so `hack/prose | head -1` ends, too."""
     program = tmp_path / "long.py"
     program.write_text("import sys\nfor n in range(100_000): print(sys.argv, n)\n")
     command = [sys.executable, HACK / "run.py", program, "one"]
