@@ -27,6 +27,9 @@ class ChildProcess:
     killed.
     """
 
+    # Tests have one that begins sooner.
+    _popen: type[subprocess.Popen[bytes]] = subprocess.Popen
+
     def __init__(
         self,
         arguments: Sequence[str],
@@ -40,7 +43,7 @@ class ChildProcess:
         # -P: the folder in which a person starts it holds no code of ours.
         command = [sys.executable, "-P", "-c", _START, *arguments]
         with log_path.open("wb") as log:
-            self._process = subprocess.Popen(  # noqa: S603 - ourselves, no shell
+            self._process = self._popen(
                 [*command, "--until-stdin-closes"],
                 stdin=subprocess.PIPE,
                 stdout=log,

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import orjson
+from forkserver import ForkedProcess
 
 from asoreconcile.azure.catalogue.manifests import read_manifests
 from asoreconcile.azure.cmd.subprocesses import ChildProcess
@@ -110,7 +111,7 @@ class Operation:
         own = {"metadata": {"name": told["POD_NAMESPACE"]}}
         with suppress(AlreadyExistsError):
             self.client.create(NAMESPACES, own)
-        manager = self.manager = ChildProcess(
+        manager = self.manager = ForkedProcess(
             ["manager", *arguments],
             environment=told,
             log_path=self.folder / f"manager-{self._starts}.log",
