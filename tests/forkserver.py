@@ -30,7 +30,7 @@ _AT_START = (
     *("PYTHON", "LD_", "LC_", "LANG", "MALLOC_", "OPENSSL_", "PROMETHEUS_", "TZ"),
     "CRYPTOGRAPHY_",
 )
-# What the server has of them, whatever a test sets later.
+# The server's environment: a test may set variables later.
 _ENVIRONMENT = dict(os.environ)
 _IMPORTED = [
     "prometheus_client",
@@ -66,7 +66,7 @@ class ForkedPopen(subprocess.Popen[bytes]):
         files = [own if own >= 0 else n for n, own in enumerate(given)]
         self.pid = _SERVER.fork((args[3:], cwd or Path.cwd(), told), files)
         self._child_created = True
-        self._close_pipe_fds(*more[:6])
+        self._close_pipe_fds(*more[:6])  # type: ignore[attr-defined]
 
 
 class ForkedProcess(ChildProcess):
@@ -95,8 +95,8 @@ class _Server:
         self._channel: socket.socket | None = None
 
     def fork(self, told: tuple[Any, ...], files: list[int]) -> int:
-        """Return the id of a new child, which is told what to run, where, in what
-        environment.
+        """Return the id of a new child, which is told its code and arguments, its folder
+        and its environment.
         """
         with self._lock:
             channel = self._channel = self._channel or self._begun()
