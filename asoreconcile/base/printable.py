@@ -8,6 +8,7 @@ events, conditions, terminal) passes here.
 
 import re
 import unicodedata
+from collections.abc import Sequence
 
 # Controls, format characters (direction marks, joiners, invisible tags), surrogates,
 # and the line and paragraph separators. Spaces of any width only look like spaces.
@@ -27,6 +28,12 @@ def printable(text: str, *, keep: str = "") -> str:
     return "".join(
         one if one.isprintable() or one in keep else _shown(one) for one in text
     )
+
+
+def listed(texts: Sequence[str], most: int = 20) -> str:
+    """Return the first texts, and the number of the others."""
+    more = f" and {len(texts) - most} more" if len(texts) > most else ""
+    return f"{', '.join(texts[:most])}{more}"
 
 
 def printable_lines(text: str, *, indent: str = "  ") -> str:

@@ -34,6 +34,7 @@ class ConditionError(AsoreconcileError):
     retry: how fast to retry; severity `Error` is retried VERY_SLOW (D19).
     after_seconds: a lower bound on the time of the next try, such as an ARM
     `Retry-After`.
+    cause: the error of Azure, whose ids go into the event.
     is_outdated: whether the failure is about older inputs than there are now, so that
     the next try follows at once.
     is_unread: whether only a read failed, so that nothing is known.
@@ -49,8 +50,10 @@ class ConditionError(AsoreconcileError):
         severity: Severity = "Warning",
         retry: RetryClass = RetryClass.SLOW,
         after_seconds: float = 0.0,
+        cause: Exception | None = None,
     ) -> None:
         super().__init__(message)
+        self.__cause__ = cause
         self.reason = reason
         self.severity = severity
         self.retry = retry

@@ -6,6 +6,7 @@ without letter case, as Azure does.
 """
 
 import hashlib
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
@@ -24,6 +25,7 @@ _MAPS = frozenset({"{}value", "value", "identities"})
 PRESENT = "\0present"
 # Azure writes these into what has a name; they change only with it.
 _ELEMENT = ("id", "type")
+_ELEMENT_OF_PATH = re.compile(r"\[[^\]]*\]")
 # Fixed by the id, or of Azure's own making.
 _ENVELOPE = frozenset({"id", "name", "type", "etag", "systemdata", "location"})
 
@@ -83,6 +85,11 @@ def body_paths(version: KindVersion) -> frozenset[str]:
     step.
     """
     return frozenset(path for path, _ in _fields(version.table, "", ()))
+
+
+def plain_path(path: str, element: str = "") -> str:
+    """Return a path in lower case. element: text in place of each list's element."""
+    return _ELEMENT_OF_PATH.sub(element, path).casefold()
 
 
 def _fields(

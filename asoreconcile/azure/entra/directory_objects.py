@@ -67,7 +67,6 @@ from asoreconcile.azure.reconcile.model.existence import (
     ADOPTED_HERE,
     CREATED_HERE,
     UNDECIDED,
-    listed,
     stated_policy,
 )
 from asoreconcile.azure.reconcile.model.if_exists import (
@@ -88,6 +87,7 @@ from asoreconcile.base.objects import (
     status,
     uid_of,
 )
+from asoreconcile.base.printable import listed
 from asoreconcile.kube.resources import CONFIG_MAPS
 
 _NO_APPLICATION = "does not reference a valid application object"

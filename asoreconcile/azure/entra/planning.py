@@ -19,10 +19,7 @@ from asoreconcile.azure.entra.links import link_changes, object_ids
 from asoreconcile.azure.entra.questions import asked, facts_of
 from asoreconcile.azure.entra.rendering import described_object
 from asoreconcile.azure.graph.client import GraphClient, GroupLink
-from asoreconcile.azure.reconcile.model.existence import (
-    listed,
-    stated_policy,
-)
+from asoreconcile.azure.reconcile.model.existence import stated_policy
 from asoreconcile.azure.reconcile.model.if_exists import (
     IF_EXISTS,
     IfExists,
@@ -34,6 +31,7 @@ from asoreconcile.azure.reconcile.planning.planned_change import (
 )
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.objects import JsonObject, annotations, spec, uid_of
+from asoreconcile.base.printable import listed
 
 
 @attrs.frozen

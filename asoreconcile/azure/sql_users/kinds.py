@@ -24,7 +24,6 @@ from asoreconcile.base.fencing import Fence
 from asoreconcile.base.objects import (
     GroupKind,
     JsonObject,
-    ObjectKey,
     gvk_of,
     key_of,
     spec,
@@ -48,16 +47,16 @@ def database_of(lookups: UserLookups, *, port: int) -> DatabaseServer:
     database = _owner(lookups)
     catalogue = lookups.catalogue
     version = catalogue.version(gvk_of(database))
-    kind = owner_target(version, database)
-    name = str((spec(database).get("owner") or {}).get("name") or "")
-    if kind is None:
+    owner = owner_target(version, database)
+    if owner is None:
         raise unusable(
             f"the database {key_of(database).name!r} names its server by armId: give "
             "it a server of this namespace by name, which knows its address"
         )
-    server = lookups.find(kind, ObjectKey(key_of(database).namespace, name))
+    server = lookups.find(*owner)
     if server is None:
-        raise waiting(f"{kind.kind} {name!r}, the owner of the database, is not there")
+        what = f"{owner.group_kind.kind} {owner.key.name!r}"
+        raise waiting(f"{what}, the owner of the database, is not there")
     return DatabaseServer(*_address(lookups, server, port), _name(catalogue, database))
 
 

@@ -8,7 +8,7 @@ import errno
 import math
 
 from asoreconcile.azure.arm.bearer import ForeignHostError
-from asoreconcile.azure.arm.condition_error import ConditionError
+from asoreconcile.azure.arm.condition_error import ConditionError, unusable
 from asoreconcile.azure.arm.credentials import CredentialError
 from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
 from asoreconcile.azure.catalogue.conversion import KindConversionError
@@ -21,7 +21,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
 )
 from asoreconcile.azure.reconcile.model.conditions import (
     ReadyCondition,
-    find_ready,
+    is_ready,
     merge_ready,
 )
 from asoreconcile.azure.reconcile.model.owner import Objects, owner_target
@@ -36,12 +36,10 @@ from asoreconcile.azure.reconcile.state.memory import ObjectMemory
 from asoreconcile.base.errors import in_chain
 from asoreconcile.base.objects import (
     JsonObject,
-    ObjectKey,
     annotations,
     generation,
     is_deleting,
     key_of,
-    spec,
     status,
     uid_of,
 )
@@ -95,7 +93,7 @@ def failure_of(scope: ReconcileScope, error: Exception) -> ConditionError | None
                 f"Azure's answer cannot be followed: {error}", reason="Failed"
             )
         case SpecError() | PathError() | KindConversionError():
-            return ConditionError(str(error), reason="Failed", severity="Error")
+            return unusable(str(error))
         case ApiError():
             return _refused(error) if error.status in _VERDICTS else None
         case TransportError():
@@ -131,14 +129,12 @@ def leaves_ready(
 
     Such a failure says nothing about the resource.
     """
-    ready = find_ready(status(patcher.obj).get("conditions")) or {}
     if (
         memory.failure_streak.attempts >= _FAILURES_UNTIL_SHOWN - 1
         or memory.accepted is not None
         or is_deleting(patcher.obj)
         or patcher.annotations.get(POLLER_TOKEN)
-        or ready.get("status") != "True"
-        or ready.get("observedGeneration") != patcher.generation
+        or not is_ready(patcher.obj, patcher.generation)
     ):
         return False
     refused = in_chain(error, CredentialError)
@@ -217,11 +213,8 @@ def event_message(
 
 def has_owner(patcher: PatchHelper, objects: Objects) -> bool:
     """Return whether the owner that the spec names is in the cluster."""
-    kind = owner_target(patcher.version, patcher.obj)
-    if kind is None:
-        return False
-    name = str(spec(patcher.obj)["owner"]["name"])
-    return objects.get(kind, ObjectKey(patcher.key.namespace, name)) is not None
+    owner = owner_target(patcher.version, patcher.obj)
+    return owner is not None and objects.get(*owner) is not None
 
 
 def _refused(error: ApiError) -> ConditionError:

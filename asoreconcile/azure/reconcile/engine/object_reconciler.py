@@ -28,6 +28,7 @@ from asoreconcile.azure.reconcile.model.annotations import RECONCILED_AT
 from asoreconcile.azure.reconcile.model.conditions import (
     ReadyCondition,
     find_ready,
+    ready_of,
     succeeded,
 )
 from asoreconcile.azure.reconcile.model.decisions import (
@@ -60,7 +61,6 @@ from asoreconcile.base.objects import (
     generation,
     is_deleting,
     key_of,
-    status,
     uid_of,
 )
 from asoreconcile.cache.informer import Informer
@@ -223,7 +223,7 @@ class ObjectReconciler:
         Rules: R4.1, R7.3.
         """
         patcher, memory = scope.patcher, scope.memory
-        before = find_ready(status(patcher.obj).get("conditions"))
+        before = ready_of(patcher.obj)
         is_left = leaves_ready(patcher, memory, error)
         if is_left:
             patcher.restore_ready()

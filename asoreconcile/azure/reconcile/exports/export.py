@@ -47,7 +47,7 @@ from asoreconcile.azure.reconcile.exports.export_plan import (
 )
 from asoreconcile.azure.reconcile.exports.export_writer import write
 from asoreconcile.azure.reconcile.model.annotations import CREDENTIAL_FROM
-from asoreconcile.azure.reconcile.model.conditions import find_ready
+from asoreconcile.azure.reconcile.model.conditions import is_ready
 from asoreconcile.azure.reconcile.model.export_targets import destinations, shown_values
 from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
 from asoreconcile.azure.reconcile.scope.shared_dependencies import SharedDependencies
@@ -61,7 +61,7 @@ from asoreconcile.azure.reconcile.state.export_cache import (
     may_retry,
 )
 from asoreconcile.azure.reconcile.state.memory import ObjectMemory
-from asoreconcile.base.objects import JsonObject, ObjectKey, status
+from asoreconcile.base.objects import JsonObject, ObjectKey
 from asoreconcile.kube.errors import NotFoundError
 from asoreconcile.kube.resources import CONFIG_MAPS, SECRETS, ApiResource
 from asoreconcile.redaction import register
@@ -213,9 +213,7 @@ class Exporter:
 
     def _is_ready(self) -> bool:
         """Return whether the object was Ready with this generation before."""
-        ready = find_ready(status(self.patcher.obj).get("conditions")) or {}
-        is_of_it = ready.get("observedGeneration") == self.patcher.generation
-        return is_of_it and ready.get("status") == "True"
+        return is_ready(self.patcher.obj, self.patcher.generation)
 
     def _is_kept(self, names: AbstractSet[str], record: ExportRecord | None) -> bool:
         """Return whether each Secret to write is as the last export left it.
@@ -261,10 +259,8 @@ class Exporter:
         """
         if not self.operator.is_credential(key):
             return False
-        try:
-            return is_login(self.operator.client.get(SECRETS, key))
-        except NotFoundError:
-            return False
+        present = self._target(SECRETS, key.name)
+        return present is not None and is_login(present)
 
     def _secrets(
         self, current: JsonObject, computed: ExportExpressions

@@ -14,7 +14,7 @@ from contextlib import ExitStack, nullcontext, suppress
 from functools import partial
 
 from asoreconcile.azure.arm import ids
-from asoreconcile.azure.arm.condition_error import ConditionError
+from asoreconcile.azure.arm.condition_error import ConditionError, unusable
 from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.catalogue.payload import to_arm
 from asoreconcile.azure.catalogue.validation import rule_problems
@@ -230,7 +230,7 @@ def require_valid(version: KindVersion, obj: JsonObject) -> None:
     message = "; ".join(str(problem) for problem in problems[:_MAX_PROBLEMS])
     more = len(problems) - _MAX_PROBLEMS
     message = f"{message}; and {more} more" if more > 0 else message
-    raise ConditionError(message, reason="Failed", severity="Error")
+    raise unusable(message)
 
 
 def claimable_owner(scope: ReconcileScope) -> Owner | None:

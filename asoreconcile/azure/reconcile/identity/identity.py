@@ -8,7 +8,7 @@ R10.1). They may change while Azure has accepted no PUT of the object.
 import attrs
 
 from asoreconcile.azure.arm import ids
-from asoreconcile.azure.arm.condition_error import ConditionError
+from asoreconcile.azure.arm.condition_error import ConditionError, unusable
 from asoreconcile.azure.arm.credentials import CredentialError
 from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.catalogue.names import azure_name, is_named_by_uuid
@@ -57,14 +57,14 @@ def stated_name(
         return _single(noted) if noted else None
     name = azure_name(version, obj)
     if not name:
-        raise _failed("the Azure name cannot be derived: set spec.azureName")
+        raise unusable("the Azure name cannot be derived: set spec.azureName")
     return _single(name)
 
 
 def configured_name(reference: JsonObject, value: str) -> str:
     """Return the Azure name from a ConfigMap. Raises ConditionError `Failed`."""
     if not value:
-        raise _failed(
+        raise unusable(
             f"ConfigMap {reference.get('name')!r} gives an empty Azure name: fill key "
             f"{reference.get('key')!r}"
         )
@@ -104,7 +104,7 @@ def names_another(made: str, managed: str) -> ConditionError:
 
     made: the id that the spec makes now.
     """
-    return _failed(
+    return unusable(
         f"spec.azureName or spec.owner now names {made}, but this object manages "
         f"{managed}: change it back, or delete the object and create it anew"
     )
@@ -141,7 +141,7 @@ def _is_made_up(version: KindVersion, obj: JsonObject) -> bool:
 def _single(name: str) -> str:
     """Require a name of one segment: more would be the id of another resource."""
     if problem := ids.segment_problem(name):
-        raise _failed(f"no resource can be called {name!r}: the name {problem}")
+        raise unusable(f"no resource can be called {name!r}: the name {problem}")
     return name
 
 
@@ -149,15 +149,11 @@ def _same(claimed: str, arm_id: str) -> bool:
     try:
         ids.parse_stated(claimed)
     except ids.ArmIdError as error:
-        raise _failed(
+        raise unusable(
             f"annotation {RESOURCE_ID} is no ARM id ({error}): remove it, and it is "
             "written anew"
         ) from error
     return ids.same(claimed, arm_id)
-
-
-def _failed(message: str) -> ConditionError:
-    return ConditionError(message, reason="Failed", severity="Error")
 
 
 def identify(scope: ReconcileScope, owner: Owner | None) -> ResourceIdentity:

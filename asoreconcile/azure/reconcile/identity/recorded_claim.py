@@ -21,7 +21,6 @@ from asoreconcile.azure.reconcile.model.claim_record import (
     has_lapsed,
     new_claim,
 )
-from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.state.memory import ObjectMemory
 from asoreconcile.base.errors import AsoreconcileError, RetryError
@@ -37,9 +36,8 @@ def recorded(scope: ReconcileScope, arm_id: str) -> str:
     if scope.may_write:
         rivals = require_sole(operator, patcher.version, patcher.obj, arm_id, before)
         # An object that loses by this claim is woken by the event of its write.
-        me = ObjectReference(patcher.version.group_kind, patcher.key)
         for rival in rivals:
-            operator.waiting.note(rival.node, me)
+            operator.waiting.note(rival.node, patcher.node)
     # Of an object that had no record another operator may have sent a PUT.
     is_new = before is None and not patcher.arm_id and not memory.was_put
     knows_answers = is_new or scope.manages_nothing

@@ -6,7 +6,8 @@ no longer declares, the condition `Drifted` says so for as long as it lasts.
 
 from collections.abc import Iterable
 
-from asoreconcile.azure.reconcile.model.differences import Difference, plain_path
+from asoreconcile.azure.catalogue.body_shape import plain_path
+from asoreconcile.azure.reconcile.model.differences import Difference
 
 # Parts of the names of fields, in lower case.
 _ACCESS = (

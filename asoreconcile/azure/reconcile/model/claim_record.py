@@ -13,7 +13,7 @@ import attrs
 
 from asoreconcile.azure.arm import ids
 from asoreconcile.azure.reconcile.model.annotations import CLAIM, POLLER_ID, PUT_POLLER
-from asoreconcile.azure.reconcile.model.conditions import find_ready
+from asoreconcile.azure.reconcile.model.conditions import ready_of
 from asoreconcile.azure.reconcile.model.record_key import RecordKey
 from asoreconcile.base.objects import (
     JsonObject,
@@ -121,7 +121,7 @@ def has_lapsed(obj: JsonObject, claim: ClaimRecord) -> bool:
     """
     if claim.standing is Standing.ACCEPTED:
         return False
-    ready = find_ready(status(obj).get("conditions")) or {}
+    ready = ready_of(obj)
     since = str(ready.get("lastTransitionTime") or "")
     return (
         ready.get("severity") == "Error"

@@ -14,7 +14,7 @@ from typing import Literal
 import attrs
 
 from asoreconcile.azure.arm.condition_error import Severity
-from asoreconcile.base.objects import JsonObject
+from asoreconcile.base.objects import JsonObject, status
 
 READY = "Ready"
 # Not in ASO. Present only while a sync in mode `report` has found drift.
@@ -72,14 +72,11 @@ class ReadyCondition:
             "status": self.status,
             "lastTransitionTime": last_transition,
             "reason": self.reason,
+            "severity": self.severity,
+            "message": self.message,
+            "observedGeneration": self.observed_generation,
         }
-        if self.severity:
-            condition["severity"] = self.severity
-        if self.message:
-            condition["message"] = self.message
-        if self.observed_generation:
-            condition["observedGeneration"] = self.observed_generation
-        return condition
+        return {name: value for name, value in condition.items() if value}
 
 
 def succeeded(generation: int) -> ReadyCondition:
@@ -132,13 +129,18 @@ def find_ready(conditions: Sequence[JsonObject] | None) -> JsonObject | None:
     return None
 
 
-def is_ready(obj: JsonObject) -> bool:
-    """Return whether an object's Ready condition is True, at whatever generation."""
-    status = obj.get("status")
-    if not isinstance(status, dict):
-        return False
-    condition = find_ready(status.get("conditions"))
-    return condition is not None and condition.get("status") == "True"
+def ready_of(obj: JsonObject) -> JsonObject:
+    """Return the Ready condition of an object; {} without one."""
+    return find_ready(status(obj).get("conditions")) or {}
+
+
+def is_ready(obj: JsonObject, generation: int | None = None) -> bool:
+    """Return whether an object's Ready condition is True. generation: the generation
+    that the condition must name; None for any.
+    """
+    ready = ready_of(obj)
+    is_of_it = generation is None or ready.get("observedGeneration") == generation
+    return is_of_it and ready.get("status") == "True"
 
 
 def merge_ready(

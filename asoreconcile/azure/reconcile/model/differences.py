@@ -6,13 +6,13 @@ objects manage, too, may have further elements. Spelling is forgiven, except of 
 that Azure tells apart (`distinctions`).
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, Literal
 
 import attrs
 
+from asoreconcile.azure.catalogue.body_shape import plain_path
 from asoreconcile.azure.reconcile.model.distinctions import NOTHING, Distinctions
 from asoreconcile.azure.reconcile.model.normalization import is_empty, is_same, plain
 from asoreconcile.base import jsontext
@@ -37,7 +37,6 @@ IDENTIFYING = (
     *("service", "category", "type", "port", "destinationPort", "locationName"),
     "location",
 )
-_ELEMENT = re.compile(r"\[[^\]]*\]")
 # Longer lists without an identity are paired by position: comparing all pairs would
 # take quadratic time.
 _MAX_PAIRS = 2500
@@ -74,11 +73,6 @@ def differences(
     collections = frozenset(f"properties/{name}" for name in children)
     walk = _Walk(collections, free_maps, apart)
     return list(walk.objects("", inside, have))
-
-
-def plain_path(path: str, element: str = "") -> str:
-    """Return a path in lower case. element: text in place of each list's element."""
-    return _ELEMENT.sub(element, path).casefold()
 
 
 def hidden_values(body: Any, path: str = "") -> Iterator[Difference]:
@@ -200,8 +194,11 @@ class _Walk:
             yield Difference(path, "list-missing", want=text)
         for text in (theirs - mine).elements():
             yield Difference(path, "list-extra", have=text)
-        is_moved = mine == theirs and [*map(written, want)] != [*map(written, have)]
-        if is_moved and plain_path(path) in self.apart.ordered:
+        if (
+            mine == theirs
+            and plain_path(path) in self.apart.ordered
+            and [*map(written, want)] != [*map(written, have)]
+        ):
             yield Difference(path, "value", want, have)
 
     def elements(

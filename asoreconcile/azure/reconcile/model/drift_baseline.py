@@ -121,6 +121,11 @@ def confirmed(known: Iterable[str]) -> frozenset[str]:
     return frozenset(mark for mark in known if not mark.startswith(_UNCONFIRMED))
 
 
+def last_put_of(notes: Mapping[str, str]) -> DriftBaseline | None:
+    """Return the baseline in an object's annotations, as `loads` does."""
+    return loads(notes.get(OBSERVED) or "")
+
+
 def loads(text: str) -> DriftBaseline | None:
     """Return the baseline, or None if the annotation is missing, damaged or of an
     unknown version.

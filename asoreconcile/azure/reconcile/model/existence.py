@@ -5,11 +5,12 @@ annotation `asoreconcile/existence` says `undecided`; it is written with the cla
 that no object that has written before is asked again. Rule: OW-3.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from asoreconcile.azure.reconcile.model.annotations import EXISTENCE, RESOURCE_ID
 from asoreconcile.azure.reconcile.model.differences import Difference
 from asoreconcile.azure.reconcile.model.if_exists import IF_EXISTS, IfExists
+from asoreconcile.base.printable import listed
 
 ADOPTED = "AzureResourceAdopted"
 """The reason of the event about an adoption."""
@@ -17,7 +18,6 @@ ADOPTED = "AzureResourceAdopted"
 UNDECIDED = "undecided"
 ADOPTED_HERE = "adopted"
 CREATED_HERE = "created"
-_SHOWN = 20
 _REMOVED = frozenset({"list-extra", "map-extra"})
 
 
@@ -71,9 +71,3 @@ def what_changes(found: Iterable[Difference]) -> str:
         if paths
     ]
     return " and ".join(parts) or "changes nothing that Azure shows"
-
-
-def listed(paths: Sequence[str]) -> str:
-    """Return the first paths, and the number of the others."""
-    more = f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else ""
-    return f"{', '.join(paths[:_SHOWN])}{more}"

@@ -9,11 +9,11 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from asoreconcile.azure.catalogue.body_shape import plain_path
 from asoreconcile.azure.middleware.declared import name_mark
 from asoreconcile.azure.reconcile.model.differences import (
     IDENTIFYING,
     Difference,
-    plain_path,
 )
 from asoreconcile.azure.reconcile.model.drift_baseline import DriftBaseline
 from asoreconcile.azure.reconcile.model.normalization import plain

@@ -6,7 +6,7 @@ Rule: OW-3. Pure.
 from collections.abc import Mapping
 from enum import Enum
 
-from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
+from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass, unusable
 from asoreconcile.azure.catalogue.suggestions import hint
 from asoreconcile.azure.reconcile.model.annotations import OWN_PREFIX
 
@@ -39,12 +39,10 @@ def if_exists_of(own: Mapping[str, str], inherited: Mapping[str, str]) -> IfExis
     except ValueError:
         known = [one.value for one in IfExists]
         shown = value[:_MOST_SHOWN]
-        raise ConditionError(
+        raise unusable(
             f"annotation {IF_EXISTS} is {shown!r}, which is none of "
             f"{', '.join(known)}{hint(shown.strip().lower(), known)}: nothing is "
-            "adopted until it is corrected",
-            reason="Failed",
-            severity="Error",
+            "adopted until it is corrected"
         ) from None
 
 

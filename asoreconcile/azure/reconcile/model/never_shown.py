@@ -4,10 +4,11 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from asoreconcile.azure.catalogue.body_shape import plain_path
 from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.catalogue.status import status_of
 from asoreconcile.azure.catalogue.type_facts import facts_of
-from asoreconcile.azure.reconcile.model.differences import Difference, plain_path
+from asoreconcile.azure.reconcile.model.differences import Difference
 from asoreconcile.azure.reconcile.model.normalization import is_same
 from asoreconcile.base.objects import JsonObject
 

@@ -13,3 +13,6 @@ class ObjectReference(NamedTuple):
 
     group_kind: GroupKind
     key: ObjectKey
+
+    def __str__(self) -> str:
+        return f"{self.group_kind.kind} {self.key}"

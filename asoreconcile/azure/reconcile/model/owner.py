@@ -9,7 +9,7 @@ from typing import Protocol
 import attrs
 
 from asoreconcile.azure.arm import ids
-from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
+from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass, unusable
 from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.reconcile.model.annotations import (
     CHILD_ID_OVERRIDE,
@@ -19,7 +19,8 @@ from asoreconcile.azure.reconcile.model.annotations import (
     RESOURCE_ID,
     label_value,
 )
-from asoreconcile.azure.reconcile.model.conditions import find_ready, is_ready
+from asoreconcile.azure.reconcile.model.conditions import is_ready, ready_of
+from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.base.objects import (
     GroupKind,
     JsonObject,
@@ -28,7 +29,6 @@ from asoreconcile.base.objects import (
     key_of,
     owner_references,
     spec,
-    status,
     uid_of,
 )
 from asoreconcile.kube.owners import set_owner
@@ -76,12 +76,13 @@ def owner_reference(version: KindVersion, obj: JsonObject) -> JsonObject | None:
     }
 
 
-def owner_target(version: KindVersion, obj: JsonObject) -> GroupKind | None:
-    """Return the kind of the owner named by Kubernetes name, or None."""
+def owner_target(version: KindVersion, obj: JsonObject) -> ObjectReference | None:
+    """Return the owner that is named by Kubernetes name, or None."""
     reference = owner_reference(version, obj)
     if reference is None or reference.get("armId") or not reference.get("name"):
         return None
-    return GroupKind(str(reference.get("group")), str(reference.get("kind")))
+    kind = GroupKind(str(reference.get("group")), str(reference.get("kind")))
+    return ObjectReference(kind, ObjectKey(key_of(obj).namespace, reference["name"]))
 
 
 def resolve_owner(
@@ -97,14 +98,14 @@ def resolve_owner(
         is_ownerless = not version.is_arm and version.owner is None
         if version.scope in {"Location", "Tenant"} or is_ownerless:
             return None
-        raise _unusable("spec.owner is missing: name the owner, or give its armId")
+        raise unusable("spec.owner is missing: name the owner, or give its armId")
     owner: JsonObject | None = None
     group_kind: GroupKind | None = None
     arm_id, where = reference.get("armId") or "", "spec.owner.armId"
     if not arm_id:
         name = reference.get("name")
         if not (name and reference.get("group") and reference.get("kind")):
-            raise _unusable(
+            raise unusable(
                 "spec.owner is incomplete: give group, kind and name, or armId alone"
             )
         group_kind = GroupKind(reference["group"], reference["kind"])
@@ -129,7 +130,7 @@ def resolve_owner(
     try:
         ids.parse_stated(arm_id)
     except ids.ArmIdError as error:
-        raise _unusable(f"{where}: {error}") from error
+        raise unusable(f"{where}: {error}") from error
     return Owner(arm_id.rstrip("/"), owner, group_kind)
 
 
@@ -148,7 +149,7 @@ def _why_unready(owner: JsonObject) -> str:
     if is_ready(owner):
         return ""
     who = f"owner {owner.get('kind')} {key_of(owner).name!r}"
-    ready = find_ready(status(owner).get("conditions")) or {}
+    ready = ready_of(owner)
     if ready.get("severity") in {"Warning", "Error"}:
         return f"{who} is not Ready ({ready.get('reason')}): see its Ready condition"
     return f"{who} is not Ready yet: it is waited for"
@@ -190,10 +191,6 @@ def with_owner_reference(
     # Not `controller: true`: people create and delete children, not their owner.
     set_owner(owned, named, controller=False)
     return owner_references(owned)
-
-
-def _unusable(message: str) -> ConditionError:
-    return ConditionError(message, reason="Failed", severity="Error")
 
 
 def _not_found(group_kind: GroupKind, name: str, objects: Objects) -> ConditionError:

@@ -12,7 +12,7 @@ from typing import Any
 
 import attrs
 
-from asoreconcile.azure.arm.condition_error import ConditionError
+from asoreconcile.azure.arm.condition_error import ConditionError, unusable
 from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.catalogue.tables import Table
 from asoreconcile.azure.reconcile.model.annotations import PLACEHOLDERS
@@ -82,12 +82,10 @@ def with_placeholders(
 def placeholders_left(names: str) -> ConditionError:
     """Return the condition of an object whose annotation still names placeholders."""
     named = ", ".join(f"spec.{path}" for path in names.split(","))
-    return ConditionError(
+    return unusable(
         f"nothing is sent: {named} have placeholders from the time when this object "
         "only observed. Set them; if a placeholder is right as it is, remove the "
-        f"annotation {PLACEHOLDERS}",
-        reason="Failed",
-        severity="Error",
+        f"annotation {PLACEHOLDERS}"
     )
 
 

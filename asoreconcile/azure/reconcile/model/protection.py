@@ -11,6 +11,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
 )
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.model.switches import switched_by
+from asoreconcile.base.printable import listed
 
 PROTECTED = "DeletionProtected"
 """The reason of the condition of an object whose deletion is held."""
@@ -42,9 +43,7 @@ def why_held_by(protected: Sequence[ObjectReference]) -> str:
 
 def names_of(nodes: Sequence[ObjectReference]) -> str:
     """Return the kinds and names of the first objects, and the number of the others."""
-    ordered = sorted(f"{node.group_kind.kind} {node.key}" for node in nodes)
-    more = f" and {len(ordered) - _SHOWN} more" if len(ordered) > _SHOWN else ""
-    return f"{', '.join(ordered[:_SHOWN])}{more}"
+    return listed(sorted(map(str, nodes)), _SHOWN)
 
 
 _LET_GO = (

@@ -9,8 +9,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from asoreconcile.azure.catalogue.body_shape import plain_path
 from asoreconcile.azure.catalogue.type_facts import facts_of
-from asoreconcile.azure.reconcile.model.differences import Difference, plain_path
+from asoreconcile.azure.reconcile.model.differences import Difference
 from asoreconcile.azure.reconcile.model.normalization import is_same, plain
 
 _VERSION = re.compile(r"\d+(\.\d+)*")

@@ -10,9 +10,9 @@ from importlib.resources import files
 from typing import Any
 
 from asoreconcile.azure.reconcile.model.annotations import RECONCILE_POLICY
-from asoreconcile.azure.reconcile.model.conditions import find_ready
+from asoreconcile.azure.reconcile.model.conditions import ready_of
 from asoreconcile.base.jsontext import loads
-from asoreconcile.base.objects import JsonObject, generation, is_deleting, status
+from asoreconcile.base.objects import JsonObject, generation, is_deleting
 
 _DATA: Mapping[str, Any] = loads(
     (files("asoreconcile.azure.reconcile.planning") / "advice.json").read_bytes()
@@ -65,7 +65,7 @@ def unseen(obj: JsonObject) -> str:
     """Return what no operator has looked at, a key of `UNSEEN`; "" if the Ready
     condition speaks of the object as it is.
     """
-    condition = find_ready(status(obj).get("conditions"))
+    condition = ready_of(obj)
     if not condition:
         return "no condition yet"
     if condition.get("severity") == "Info":

@@ -31,7 +31,7 @@ from asoreconcile.azure.reconcile.model.drift_baseline import (
     DriftBaseline,
     loads,
 )
-from asoreconcile.azure.reconcile.model.existence import listed, will_observe
+from asoreconcile.azure.reconcile.model.existence import will_observe
 from asoreconcile.azure.reconcile.model.first_creation import is_first_creation
 from asoreconcile.azure.reconcile.model.merge_rules import (
     AUTOSCALE_SETTING,
@@ -65,6 +65,7 @@ from asoreconcile.base.objects import (
     key_of,
 )
 from asoreconcile.base.objects import spec as spec_of
+from asoreconcile.base.printable import listed
 
 _log = Logger(__name__)
 _NAMESPACE = GroupKind("", "Namespace")

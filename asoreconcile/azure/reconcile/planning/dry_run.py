@@ -20,7 +20,6 @@ from asoreconcile.base.objects import (
     copy_json,
     gvk_of,
     key_of,
-    spec,
 )
 
 
@@ -84,8 +83,5 @@ class ManifestObjects:
         """The owner, if `spec.owner` names one that was read; None for one by
         ARM id.
         """
-        kind = owner_target(self._catalogue.version(gvk_of(obj)), obj)
-        if kind is None:
-            return None
-        name = str(spec(obj)["owner"]["name"])
-        return self.get(kind, ObjectKey(key_of(obj).namespace, name))
+        owner = owner_target(self._catalogue.version(gvk_of(obj)), obj)
+        return None if owner is None else self.get(*owner)

@@ -29,7 +29,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
     RECONCILE_POLICY,
     RESOURCE_ID,
 )
-from asoreconcile.azure.reconcile.model.conditions import READY, find_ready, is_ready
+from asoreconcile.azure.reconcile.model.conditions import READY, is_ready, ready_of
 from asoreconcile.azure.reconcile.model.owner import owner_reference
 from asoreconcile.azure.reconcile.planning.advice import (
     BESIDE_READY,
@@ -176,7 +176,7 @@ def explain(
     """
     version = catalogue.version(gvk_of(obj))
     key = key_of(obj)
-    condition = find_ready(status(obj).get("conditions")) or {}
+    condition = ready_of(obj)
     owners = tuple(_owners(version, obj, catalogue, cluster))
     inputs = tuple(
         _input(needed, key.namespace, cluster)
@@ -383,7 +383,7 @@ def _standing(
     elif is_ready(obj):
         return "Ready", ""
     else:
-        condition = find_ready(status(obj).get("conditions")) or {}
+        condition = ready_of(obj)
         state = f"not Ready: {condition.get('reason') or 'no condition yet'}"
     return state, f"{kind.kind} {key} is {state}."
 

@@ -20,12 +20,12 @@ from asoreconcile.azure.reconcile.model.differences import (
 )
 from asoreconcile.azure.reconcile.model.distinctions import distinctions_of
 from asoreconcile.azure.reconcile.model.drift_baseline import DriftBaseline
-from asoreconcile.azure.reconcile.model.existence import listed
 from asoreconcile.azure.reconcile.model.foreign_values import replaced_paths
 from asoreconcile.azure.reconcile.model.merged_body import MergedBody
 from asoreconcile.azure.reconcile.model.never_shown import is_never_shown
 from asoreconcile.azure.reconcile.model.normalization import is_same
 from asoreconcile.base.objects import GroupKind, JsonObject
+from asoreconcile.base.printable import listed
 from asoreconcile.redaction import HIDDEN as STARS
 from asoreconcile.resources.class_fields import camel_case
 

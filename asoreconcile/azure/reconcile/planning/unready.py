@@ -5,25 +5,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import attrs
 
 from asoreconcile.azure.catalogue.kinds import Catalogue
-from asoreconcile.azure.reconcile.model.conditions import find_ready, is_ready
+from asoreconcile.azure.reconcile.model.conditions import is_ready, ready_of
+from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.model.owner import owner_target
 from asoreconcile.azure.reconcile.planning.advice import UNSEEN, advice_on, unseen
 from asoreconcile.base.objects import (
-    GroupKind,
     JsonObject,
-    ObjectKey,
     gvk_of,
     is_deleting,
     key_of,
-    spec,
-    status,
 )
 
 _WAITING = "WaitingForOwner"
 
 _MOST_TEXT = 300
 
-_Place = tuple[GroupKind, ObjectKey]
 _State = tuple[str, str, str, bool]
 
 
@@ -72,7 +68,7 @@ def causes_of(
             continue
         root = _root(obj, by_place, catalogue)
         found = direct if root is obj else waiting
-        found.setdefault(_state(root), []).append(_name(place))
+        found.setdefault(_state(root), []).append(str(place))
     causes = [
         UnreadyCause(
             *state[:3],
@@ -90,32 +86,26 @@ def _order(cause: UnreadyCause) -> tuple[int, str, str]:
 
 
 def _root(
-    obj: JsonObject, by_place: Mapping[_Place, JsonObject], catalogue: Catalogue
+    obj: JsonObject,
+    by_place: Mapping[ObjectReference, JsonObject],
+    catalogue: Catalogue,
 ) -> JsonObject:
     """Return the nearest owner that does not itself wait for an owner; the object
     itself if it waits for none, or if its owner is not there.
     """
     seen = {_place(obj)}
     while _state(obj)[0] == _WAITING:
-        kind = owner_target(catalogue.version(gvk_of(obj)), obj)
-        if kind is None:
-            break
-        name = str(spec(obj)["owner"]["name"])
-        place = kind, ObjectKey(key_of(obj).namespace, name)
-        owner = by_place.get(place)
-        if owner is None or _is_ready(owner) or place in seen:
+        place = owner_target(catalogue.version(gvk_of(obj)), obj)
+        owner = by_place.get(place) if place else None
+        if place is None or owner is None or _is_ready(owner) or place in seen:
             break
         seen.add(place)
         obj = owner
     return obj
 
 
-def _place(obj: JsonObject) -> _Place:
-    return gvk_of(obj).group_kind, key_of(obj)
-
-
-def _name(place: _Place) -> str:
-    return f"{place[0].kind} {place[1]}"
+def _place(obj: JsonObject) -> ObjectReference:
+    return ObjectReference(gvk_of(obj).group_kind, key_of(obj))
 
 
 def _is_ready(obj: JsonObject) -> bool:
@@ -128,7 +118,7 @@ def _state(obj: JsonObject) -> _State:
     """
     if state := unseen(obj):
         return state, "", "no operator has looked at it", is_deleting(obj)
-    condition = find_ready(status(obj).get("conditions")) or {}
+    condition = ready_of(obj)
     reason, severity, message = (
         str(condition.get(name) or "") for name in ("reason", "severity", "message")
     )

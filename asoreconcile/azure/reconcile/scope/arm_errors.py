@@ -1,6 +1,6 @@
 """ARM failures for users: classified, in full in the log, short in Ready."""
 
-from http import HTTPStatus
+from http.client import responses
 from typing import Literal
 
 import attrs
@@ -25,15 +25,9 @@ from asoreconcile.base.errors import RetryError
 from asoreconcile.base.log import Untruncated
 from asoreconcile.base.objects import spec
 
-_STATUSES = frozenset(HTTPStatus)
 # The delay before a lost operation is started again: Azure may lose the next one too.
 _LOST_SECONDS = 5.0
 _Action = Literal["CreateOrUpdate", "Delete", "Read"]
-_MESSAGES: dict[_Action, str] = {
-    "CreateOrUpdate": "Error during CreateOrUpdate",
-    "Delete": "Error during Delete",
-    "Read": "Error during Read",
-}
 
 
 def put_failed(scope: ReconcileScope, error: ArmError) -> ConditionError:
@@ -67,14 +61,13 @@ def monitor_refused(
     """
     failed = read_failed(scope, error)
     is_slow = failed.retry is RetryClass.VERY_SLOW
-    failure = ConditionError(
+    return ConditionError(
         f"Azure refuses to tell of the running operation: {failed}",
         reason=failed.reason,
         retry=RetryClass.SLOW if is_slow else failed.retry,
         after_seconds=max(failed.after_seconds, _after(unread)),
+        cause=error,
     )
-    failure.__cause__ = error  # its ids go into the event
-    return failure
 
 
 def operation_lost(scope: ReconcileScope, lost: Restart) -> ConditionError:
@@ -84,18 +77,17 @@ def operation_lost(scope: ReconcileScope, lost: Restart) -> ConditionError:
     retry = f"{lost.reason}, so it is sent again"
     if lost.error is None:
         text, reason = "Azure has lost the operation", "OperationLost"
-        failed = ConditionError(f"{text}: {retry}", reason=reason)
-    else:
-        refused = monitor_refused(scope, lost.error)
-        failed = ConditionError(
-            f"{refused}; {retry}",
-            reason=refused.reason,
-            retry=refused.retry,
-            after_seconds=refused.after_seconds,
+        return ConditionError(
+            f"{text}: {retry}", reason=reason, after_seconds=_LOST_SECONDS
         )
-        failed.__cause__ = lost.error
-    failed.after_seconds = max(failed.after_seconds, _LOST_SECONDS)
-    return failed
+    refused = monitor_refused(scope, lost.error)
+    return ConditionError(
+        f"{refused}; {retry}",
+        reason=refused.reason,
+        retry=refused.retry,
+        after_seconds=max(refused.after_seconds, _LOST_SECONDS),
+        cause=lost.error,
+    )
 
 
 def _after(error: Exception | None) -> float:
@@ -122,14 +114,13 @@ def unreachable(scope: ReconcileScope, error: ArmTransportError) -> ConditionErr
         clientRequestId=error.client_request_id,
     )
     found = classify(error)
-    failed = ConditionError(
+    return ConditionError(
         f"Azure did not answer, so it is asked again: {found.message}",
         reason=found.code,
         severity=found.severity,
         retry=found.retry,
+        cause=error,
     )
-    failed.__cause__ = error  # its ids go into the event
-    return failed
 
 
 def _know_secrets(scope: ReconcileScope) -> None:
@@ -151,8 +142,9 @@ def _classified(
     patcher = scope.patcher
     arm_id = patcher.arm_id
     _know_secrets(scope)
+    text = f"Error during {action}"
     scope.log.error(
-        _MESSAGES[action],
+        text,
         action=action,
         armId=arm_id,
         azureName=arm_id.rpartition("/")[2],
@@ -165,15 +157,14 @@ def _classified(
     severity = found.severity if worst == "Error" else "Warning"
     if is_locked(error):
         return _locked(scope, error)
-    failed = ConditionError(
+    return ConditionError(
         _message_of(found.message, error),
         reason=found.code,
         severity=severity,
         retry=found.retry,
         after_seconds=found.after_seconds,
+        cause=error,
     )
-    failed.__cause__ = error  # its ids go into the event
-    return failed
 
 
 def _locked(scope: ReconcileScope, error: ArmError) -> ConditionError:
@@ -181,15 +172,14 @@ def _locked(scope: ReconcileScope, error: ArmError) -> ConditionError:
     only a person can remove the lock, so the next try is some minutes away.
     """
     names = lock_names(error, scope.connection.client)
-    failed = ConditionError(
+    return ConditionError(
         f"{names or 'a management lock'} in Azure forbids the request; it is sent "
         f"again every few minutes, and succeeds once the lock is removed: "
         f"{error.message}",
         reason=error.code,
         after_seconds=LOCKED_SECONDS,
+        cause=error,
     )
-    failed.__cause__ = error  # its ids go into the event
-    return failed
 
 
 def _classification(scope: ReconcileScope, error: ArmError) -> Classification:
@@ -206,7 +196,7 @@ def _classification(scope: ReconcileScope, error: ArmError) -> Classification:
 
 def _message_of(message: str, error: ArmError) -> str:
     """Azure's message unchanged; without one, a description of the answer."""
-    answered = f"Azure answered {error.status} {_phrase(error.status)}".rstrip()
+    answered = f"Azure answered {_status_of(error)}"
     if message == NO_MESSAGE:
         return f"{message}: {answered} and said no more"
     if not error.understood and error.body:
@@ -219,12 +209,12 @@ def describe(error: ArmError) -> str:
     return "\n".join(
         (
             f"{error.method} {error.url}",
-            f"RESPONSE {error.status}: {error.status} {_phrase(error.status)}",
+            f"RESPONSE {error.status}: {_status_of(error)}",
             f"ERROR CODE: {error.code}",
             error.body,
         )
     )
 
 
-def _phrase(status: int) -> str:
-    return HTTPStatus(status).phrase if status in _STATUSES else ""
+def _status_of(error: ArmError) -> str:
+    return f"{error.status} {responses.get(error.status, '')}".rstrip()

@@ -34,7 +34,8 @@ from asoreconcile.azure.reconcile.model.conditions import (
     merge_ready,
 )
 from asoreconcile.azure.reconcile.model.decisions import AT_ONCE_SECONDS
-from asoreconcile.base import jsontext, reconcile_context
+from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
+from asoreconcile.base import reconcile_context
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.errors import AsoreconcileError, StoppedError
 from asoreconcile.base.jsontext import dumps
@@ -69,13 +70,10 @@ MAX_OBJECT_BYTES = 1 << 20
 see, and for a spec that grows.
 """
 
+# The reasons of conditions about problems, by type.
+_PROBLEMS = {DRIFTED: "Drift", EXPORT_FAILED: "FetchFailed"}
 # Small, and used by others.
 _KEPT = frozenset({"conditions", "id", "name", "type", "provisioningState"})
-
-
-def json_size(value: JsonObject) -> int:
-    """Return the length of an object's JSON in bytes, as a request would carry it."""
-    return len(dumps(value))
 
 
 def fitted(status: JsonObject, room: int) -> tuple[JsonObject, list[str]]:
@@ -84,7 +82,7 @@ def fitted(status: JsonObject, room: int) -> tuple[JsonObject, list[str]]:
     Members are left out whole, the largest first: half of a list would look complete.
     The conditions and the id always stay.
     """
-    if json_size(status) <= room:
+    if len(dumps(status)) <= room:
         return status, []
     sizes = {name: len(dumps(value)) for name, value in status.items()}
     # Each has its quoted name, a colon and a comma.
@@ -175,6 +173,11 @@ class PatchHelper:
         self.is_live = is_live
         # Until `confirm` knows.
         self.is_cache_behind = True
+
+    @property
+    def node(self) -> ObjectReference:
+        """The object as others refer to it."""
+        return ObjectReference(self.version.group_kind, self.key)
 
     def annotate(
         self,
@@ -271,27 +274,22 @@ class PatchHelper:
             reason_aware=reason_aware,
         )
 
-    def set_drifted(self, message: str) -> None:
-        """Set the Drifted condition, or remove it with ""; written by `commit`."""
-        self._set_problem(DRIFTED, "Drift", message)
-
     def has_condition(self, type_: str) -> bool:
         """Return whether the working status has a condition of this type."""
         found = self.status.get("conditions") or ()
         return any(one.get("type") == type_ for one in found)
 
-    def set_export_failed(self, message: str = "") -> None:
-        """Set the ExportFailed condition, or remove it with ""; written by `commit`."""
-        self._set_problem(EXPORT_FAILED, "FetchFailed", message)
-
-    def _set_problem(self, type_: str, reason: str, message: str) -> None:
+    def set_problem(self, type_: str, message: str = "") -> None:
+        """Set the condition `Drifted` or `ExportFailed`, or remove it with ""; written
+        by `commit`.
+        """
         if not message and not self.has_condition(type_):
             return
         found = self.status.get("conditions")
         shown = merge_problem(
             found,
             type_,
-            reason,
+            _PROBLEMS[type_],
             printable(redact(message, namespace=self.key.namespace), keep="\n"),
             self._clock.now(),
             generation=self.generation,
@@ -324,7 +322,7 @@ class PatchHelper:
         """Drop members of the status until the object fits into the cluster's limit;
         the names of those dropped, the largest first.
         """
-        room = MAX_OBJECT_BYTES - json_size({**self.obj, "status": None})
+        room = MAX_OBJECT_BYTES - len(dumps({**self.obj, "status": None}))
         self.status, dropped = fitted(self.status, room)
         return dropped
 
@@ -357,7 +355,7 @@ class PatchHelper:
         wanted = self._form.status({**self.obj, "status": self.status})
         stored = status(self.stored)
         # Nearly always nothing differs; comparing the texts is ten times as fast.
-        if jsontext.dumps(stored) == jsontext.dumps(wanted):
+        if dumps(stored) == dumps(wanted):
             return
         change = merge_patch({"status": stored}, {"status": wanted})
         if change is not None:

@@ -7,7 +7,7 @@ from typing import Any, Literal, cast
 
 import attrs
 
-from asoreconcile.azure.arm.condition_error import ConditionError
+from asoreconcile.azure.arm.condition_error import ConditionError, unusable
 from asoreconcile.azure.arm.credentials import CredentialError
 from asoreconcile.azure.catalogue.ignored_fields import IgnoredFieldError
 from asoreconcile.azure.catalogue.kinds import KindVersion
@@ -33,7 +33,6 @@ from asoreconcile.azure.reconcile.model.merge_rules import (
     merge_rules,
 )
 from asoreconcile.azure.reconcile.model.merged_body import MergeRules
-from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.model.owner import Objects, Owner, resolve_owner
 from asoreconcile.azure.reconcile.model.pace import (
     Closed,
@@ -290,11 +289,9 @@ class ReconcileScope:
                 autoscaled=autoscaled,
             )
         except IgnoredFieldError as error:
-            raise ConditionError(
+            raise unusable(
                 f"annotation {IGNORE_FIELDS}: {error}. Nothing is written until it is "
-                "corrected",
-                reason="Failed",
-                severity="Error",
+                "corrected"
             ) from None
 
     def owner(self) -> Owner | None:
@@ -308,8 +305,7 @@ class ReconcileScope:
 
     def wake_children(self) -> None:
         """Queue a reconcile of every object below this one. Never blocks."""
-        group_kind = self.patcher.version.group_kind
-        self.operator.wake_children(ObjectReference(group_kind, self.patcher.key))
+        self.operator.wake_children(self.patcher.node)
 
     def event(
         self, type_: Literal["Normal", "Warning"], reason: str, message: str

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
+from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass, unusable
 from asoreconcile.azure.catalogue.inputs import InputReference
 from asoreconcile.azure.catalogue.reserved import is_login, is_reserved
 from asoreconcile.azure.catalogue.suggestions import lacking
@@ -36,11 +36,9 @@ def target_of(ref: JsonObject) -> tuple[GroupKind, str]:
     group_kind = GroupKind(str(ref.get("group", "")), str(ref.get("kind", "")))
     name = str(ref.get("name", ""))
     if not (group_kind.group and group_kind.kind and name):
-        raise ConditionError(
+        raise unusable(
             f"a reference is incomplete ({_shown(ref)}): give group, kind and "
-            "name, or armId alone",
-            reason="Failed",
-            severity="Error",
+            "name, or armId alone"
         )
     return group_kind, name
 
@@ -104,11 +102,9 @@ def decoded_text(name: str, key: str, value: str) -> str:
         return base64.b64decode(value, validate=True).decode()
     except (binascii.Error, UnicodeDecodeError):
         # The cause would quote the value: leave it out.
-        raise ConditionError(
+        raise unusable(
             f"key {key!r} of Secret {name!r} is not UTF-8 text, which Azure needs "
-            "here: write another value",
-            reason="Failed",
-            severity="Error",
+            "here: write another value"
         ) from None
 
 
@@ -133,11 +129,9 @@ def _no_input(name: str) -> ConditionError:
     """Return the condition for a Secret that an author could read through a
     resource.
     """
-    return ConditionError(
+    return unusable(
         f"Secret {name!r} is a credential of the operator or of objects in this "
-        "namespace, and no resource may read it: name another Secret",
-        reason="Failed",
-        severity="Error",
+        "namespace, and no resource may read it: name another Secret"
     )
 
 

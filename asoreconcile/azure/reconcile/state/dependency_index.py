@@ -6,7 +6,7 @@ the objects that name what changed (D13), without a scan.
 
 import threading
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum
 
 import attrs
@@ -29,6 +29,11 @@ class Relation(Enum):
     OWNER = "owner"
     INPUT = "input"  # a reference, a Secret's or ConfigMap's value
     EXPORT = "export"  # a Secret or ConfigMap that the object writes
+    SAME_ID = "same id"  # an object of the same Azure id (`waiting`)
+
+
+_Step = tuple[ObjectReference, ...]
+_Steps = Callable[[ObjectReference], Iterable[_Step]]
 
 
 @attrs.frozen
@@ -86,48 +91,46 @@ class DependencyIndex:
         """Return the shortest way from an object over its exports, and over the objects
         that read them, back to itself; empty if there is none.
         """
-        ways, seen = deque([[start]]), {start}
         with self._lock:
-            while ways:
-                way = ways.popleft()
-                for target, reader in self._readers(way[-1]):
-                    if reader == start:
-                        return [*way, target, start]
-                    if reader not in seen:
-                        seen.add(reader)
-                        ways.append([*way, target, reader])
-        return []
+            return self._way(start, start, self._readers)
 
     def leads_to(self, start: ObjectReference, goal: ObjectReference) -> bool:
         """Return whether an object depends on another, directly or through others: by
         owners, references, and what those write that it reads.
         """
-        ahead, seen = deque([start]), {start}
         with self._lock:
-            while ahead:
-                for node in self._needed_by(ahead.popleft()):
-                    if node == goal:
-                        return True
-                    if node not in seen:
-                        seen.add(node)
-                        ahead.append(node)
-        return False
+            return bool(self._way(start, goal, self._needed_by))
 
-    def _needed_by(self, dependent: ObjectReference) -> Iterator[ObjectReference]:
+    def _way(
+        self, start: ObjectReference, goal: ObjectReference, steps: _Steps
+    ) -> list[ObjectReference]:
+        """Return the shortest way to an object; empty if there is none. The caller
+        holds the lock. steps: the ways on from an object.
+        """
+        ways, seen = deque([[start]]), {start}
+        while ways:
+            way = ways.popleft()
+            for step in steps(way[-1]):
+                if step[-1] == goal:
+                    return [*way, *step]
+                if step[-1] not in seen:
+                    seen.add(step[-1])
+                    ways.append([*way, *step])
+        return []
+
+    def _needed_by(self, dependent: ObjectReference) -> Iterator[_Step]:
         """Each target that an object does not write itself, and the writers of it. The
         caller holds the lock.
         """
         for target in self._targets.get(dependent, ()):
             relations = self._dependents[target].relations
             if relations[dependent] is not Relation.EXPORT:
-                yield target
+                yield (target,)
                 for writer, relation in relations.items():
                     if relation is Relation.EXPORT:
-                        yield writer
+                        yield (writer,)
 
-    def _readers(
-        self, writer: ObjectReference
-    ) -> Iterator[tuple[ObjectReference, ObjectReference]]:
+    def _readers(self, writer: ObjectReference) -> Iterator[_Step]:
         """Yield each export of an object, with each object that reads the export. The
         caller holds the lock.
         """
@@ -173,8 +176,7 @@ def targets_of(
             found[node] = Relation.INPUT
     owner = owner_target(version, obj)
     if owner is not None:
-        name = str(spec(obj)["owner"]["name"])
-        found[ObjectReference(owner, ObjectKey(namespace, name))] = Relation.OWNER
+        found[owner] = Relation.OWNER
     return found
 
 

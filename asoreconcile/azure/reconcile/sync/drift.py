@@ -42,6 +42,7 @@ from asoreconcile.azure.reconcile.model.drift_baseline import (
 from asoreconcile.azure.reconcile.model.snapshot import is_comparable
 from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE, SyncMode, Undeclared
 from asoreconcile.base.objects import JsonObject, dig
+from asoreconcile.base.printable import listed
 
 GONE = "AzureResourceNotFound"
 # Beyond it somebody undoes each of our PUTs, and the pauses between them grow.
@@ -283,7 +284,8 @@ def _undeclared(
     noted = _in_order(facts, learnt)[1:]
     if facts.undeclared is Undeclared.IGNORE:
         return Decision((*noted, CountSync("unchanged")), read)
-    where = _shown(facts.changed) if facts.changed else "; see the status"
+    at = listed(facts.changed, _SHOWN_PATHS)
+    where = f" at {at}" if at else "; see the status"
     text = f"a value that the spec does not declare was changed in Azure{where}"
     undeclared = frozenset({UNDECLARED})
     attempts = facts.repair_attempts.started(undeclared, at=facts.now)
@@ -362,9 +364,4 @@ def _not_honoured(left: Sequence[Difference]) -> EmitEvent:
 def _at(found: Sequence[Difference]) -> str:
     if not found:
         return "in a list or map that Azure had added to"
-    return _shown([one.path for one in found]).strip()
-
-
-def _shown(paths: Sequence[str]) -> str:
-    more = f" and {len(paths) - _SHOWN_PATHS} more" if len(paths) > _SHOWN_PATHS else ""
-    return f" at {', '.join(paths[:_SHOWN_PATHS])}{more}"
+    return f"at {listed([one.path for one in found], _SHOWN_PATHS)}"

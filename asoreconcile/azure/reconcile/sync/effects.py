@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from asoreconcile.azure.middleware.context import ReconcileContext
+from asoreconcile.azure.reconcile.model.conditions import DRIFTED
 from asoreconcile.azure.reconcile.model.decisions import (
     CountSync,
     Effect,
@@ -32,7 +33,7 @@ def apply(
             case SetMetadata(annotations):
                 patcher.annotate(annotations)
             case SetDrifted(message):
-                patcher.set_drifted(message)
+                patcher.set_problem(DRIFTED, message)
             case EmitEvent(type_, reason, message):
                 context.event(type_, reason, message)
             case Log(level, text, reason):

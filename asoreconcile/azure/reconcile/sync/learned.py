@@ -9,7 +9,7 @@ from asoreconcile.azure.reconcile.model.drift_baseline import (
     OBSERVED,
     UNSETTLED,
     RepairAttempts,
-    loads,
+    last_put_of,
 )
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
 from asoreconcile.azure.reconcile.sync.desired import Desired, RenderedSpec
@@ -34,7 +34,7 @@ def learned(
     sent it. attempts: the differences that PUTs were sent for. Raises StoppedError.
     """
     context, patcher = rendered.maker.context, rendered.maker.patcher
-    observed = loads(patcher.annotations.get(OBSERVED) or "")
+    observed = last_put_of(patcher.annotations)
     if observed is None or "Get" not in patcher.version.operations:
         return ()
     if mode is SyncMode.PUT and sent is None and not observed.owed:

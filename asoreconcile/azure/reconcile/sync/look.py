@@ -29,7 +29,6 @@ from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
 from asoreconcile.azure.reconcile.sync.desired import Desired, RenderedSpec
 from asoreconcile.azure.reconcile.sync.drift import SyncFacts, at_sync
 from asoreconcile.azure.reconcile.sync.put_record import put_of
-from asoreconcile.azure.reconcile.sync.resource_reads import is_same_status
 from asoreconcile.base.objects import JsonObject, copy_json, status
 
 _IN_ORDER = CountSync("unchanged")
@@ -127,7 +126,7 @@ def _is_unchanged(seen: Look, patcher: PatchHelper, have: JsonObject) -> bool:
     recorded = SetMetadata({OBSERVED: patcher.annotations.get(OBSERVED)})
     if _IN_ORDER not in effects or recorded not in effects:
         return False
-    return is_same_status(patcher.status, status_of(patcher.version, have))
+    return _is_same_status(patcher.status, status_of(patcher.version, have))
 
 
 def _changed(patcher: PatchHelper, have: JsonObject) -> tuple[str, ...]:
@@ -143,3 +142,11 @@ def _another_region(want: JsonObject, have: JsonObject) -> str:
     if not (isinstance(declared, str) and isinstance(found, str) and found):
         return ""
     return "" if is_same(declared, found) else declared
+
+
+def _is_same_status(stored: JsonObject, observed: JsonObject) -> bool:
+    """Return whether two statuses differ in nothing but their conditions and the case
+    of ids: a list may write ids in another case than a GET.
+    """
+    one, other = ({**status, "conditions": None} for status in (stored, observed))
+    return digest_of(one) == digest_of(other)

@@ -4,19 +4,18 @@ from datetime import UTC, datetime
 
 from asoreconcile.azure.middleware.declared import Declared
 from asoreconcile.azure.reconcile.model.annotations import LATEST_RECONCILED_GENERATION
-from asoreconcile.azure.reconcile.model.conditions import find_ready
+from asoreconcile.azure.reconcile.model.conditions import ready_of
 from asoreconcile.azure.reconcile.model.decisions import Put
 from asoreconcile.azure.reconcile.model.drift_baseline import (
-    OBSERVED,
     DriftBaseline,
-    loads,
+    last_put_of,
 )
 from asoreconcile.azure.reconcile.model.foreign_values import places_of
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
 from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
 from asoreconcile.azure.reconcile.sync.desired import Desired, RenderedSpec
 from asoreconcile.azure.reconcile.sync.drift import GONE
-from asoreconcile.base.objects import JsonObject, status
+from asoreconcile.base.objects import JsonObject
 
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 
@@ -25,7 +24,7 @@ def ready_of_last_put(patcher: PatchHelper) -> JsonObject | None:
     """Return the Ready condition if a PUT of this generation of the spec was recorded
     and the condition is about it, else None.
     """
-    ready = find_ready(status(patcher.obj).get("conditions")) or {}
+    ready = ready_of(patcher.obj)
     is_of_put = ready.get("observedGeneration") == patcher.generation
     return ready if is_of_put and _is_latest(patcher) else None
 
@@ -69,7 +68,7 @@ def _was_seen(patcher: PatchHelper) -> bool:
     """Return whether this generation was Ready or found gone: mode `report` then sends
     no other PUT of it, whatever Ready says.
     """
-    ready = find_ready(status(patcher.obj).get("conditions")) or {}
+    ready = ready_of(patcher.obj)
     is_seen = ready.get("status") == "True" or ready.get("reason") == GONE
     return is_seen and ready.get("observedGeneration") == patcher.generation
 
@@ -130,7 +129,7 @@ def has_other_inputs(patcher: PatchHelper, rendered: RenderedSpec | None) -> boo
 
     rendered: the body that the spec makes now; None if an input cannot be read.
     """
-    observed = loads(patcher.annotations.get(OBSERVED) or "")
+    observed = last_put_of(patcher.annotations)
     if observed is None:
         return False  # another operator began the operation
     return rendered is None or rendered.fingerprint != observed.put

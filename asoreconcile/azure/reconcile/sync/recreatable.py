@@ -12,8 +12,8 @@ from asoreconcile.azure.arm.errors import ArmError
 from asoreconcile.azure.catalogue.kinds import Catalogue, KindVersion
 from asoreconcile.azure.catalogue.type_facts import holds_data
 from asoreconcile.azure.middleware.declared import names_at
-from asoreconcile.azure.reconcile.model.existence import listed
 from asoreconcile.base.objects import JsonObject
+from asoreconcile.base.printable import listed
 
 ListReader = Callable[[str, str], Iterable[JsonObject]]
 """A list's path and an api-version -> its entries. Raises ArmError."""

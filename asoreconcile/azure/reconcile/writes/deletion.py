@@ -72,10 +72,9 @@ def delete(scope: ReconcileScope) -> ReconcileOutcome:
         heir = heir_among(patcher.key.namespace, rivals)
     if heir is not None:
         # Its events wake this object, and this object's end wakes it.
-        me = ObjectReference(version.group_kind, patcher.key)
-        operator.waiting.note(me, heir.node)
+        operator.waiting.note(patcher.node, heir.node)
         if manager is None:
-            operator.waiting.note(heir.node, me)
+            operator.waiting.note(heir.node, patcher.node)
     why = why_left(
         arm_id,
         version.arm_type,
@@ -278,23 +277,18 @@ def why_left(
             "hand"
         )
     if manager is not None:
-        return f"{arm_id} is left in Azure: {_named(manager)} manages it"
+        return f"{arm_id} is left in Azure: {manager} manages it"
     if heir is None:
         return ""
-    other = _named(heir)
     if heir.key.namespace == namespace:
-        return f"{arm_id} is left in Azure: {other} declares it too, and takes it over"
+        return f"{arm_id} is left in Azure: {heir} declares it too, and takes it over"
     raise ConditionError(
-        f"nothing is deleted: {other}, of another namespace, declares {arm_id} as its "
+        f"nothing is deleted: {heir}, of another namespace, declares {arm_id} as its "
         f"own. Delete that object, or set {RECONCILE_POLICY} to skip on it; or set "
         f"{RECONCILE_POLICY} to detach-on-delete on this object, which leaves the "
         "resource in Azure",
         reason="DeclaredByAnother",
     )
-
-
-def _named(node: ObjectReference) -> str:
-    return f"{node.group_kind.kind} {node.key}"
 
 
 def is_of_type(arm_id: str, arm_type: str) -> bool:

@@ -4,9 +4,15 @@ reconcile fails.
 
 from collections.abc import Callable
 
-from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
+from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass, unusable
 from asoreconcile.azure.arm.credentials import CredentialError
-from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
+from asoreconcile.azure.arm.errors import (
+    ArmError,
+    ArmTransportError,
+    is_resource,
+    stated_resource,
+)
+from asoreconcile.azure.catalogue.status import status_of
 from asoreconcile.azure.middleware.chain import Extensions
 from asoreconcile.azure.middleware.context import ReconcileContext, SuboperationPending
 from asoreconcile.azure.middleware.extension_points import EVERY_SUCCESS, POST_RECONCILE
@@ -36,7 +42,7 @@ from asoreconcile.azure.reconcile.model.decisions import (
 from asoreconcile.azure.reconcile.model.drift_baseline import (
     OBSERVED,
     DriftBaseline,
-    loads,
+    last_put_of,
 )
 from asoreconcile.azure.reconcile.model.if_exists import IF_EXISTS
 from asoreconcile.azure.reconcile.model.owner import Owner
@@ -51,7 +57,6 @@ from asoreconcile.azure.reconcile.sync.drift import failed_state
 from asoreconcile.azure.reconcile.sync.effects import apply
 from asoreconcile.azure.reconcile.sync.learned import has_kept_identity, learned
 from asoreconcile.azure.reconcile.sync.put_record import has_other_inputs
-from asoreconcile.azure.reconcile.sync.resource_reads import observed_status
 from asoreconcile.azure.reconcile.writes.external_deletion import (
     RECREATED,
     is_another,
@@ -131,7 +136,7 @@ def _disclaim(patcher: PatchHelper) -> None:
     does not show: the first reconcile under manage sends the whole spec.
     """
     if patcher.annotations.get(LATEST_RECONCILED_GENERATION):
-        record = loads(patcher.annotations.get(OBSERVED) or "")
+        record = last_put_of(patcher.annotations)
         withdrawn = (record or DriftBaseline("")).withdrawn()
         patcher.annotate({OBSERVED: withdrawn.dumps()})
 
@@ -145,22 +150,20 @@ def _read(
     """Take what Azure has as the status; an event once if it is another resource.
 
     Raises ConditionError if the id is not the object's own; RetryError while the
-    owner's kind is not listed yet; as `observed_status`.
+    owner's kind is not listed yet; as `_observed_status`.
     """
     patcher, memory, accepted = scope.patcher, scope.memory, scope.memory.accepted
     scope.connection.require_subscription_of(patcher.arm_id)
     # Before the read: the id is in an annotation, which people can edit, and the status
     # is believed when the owner is gone.
     if not is_own(scope):
-        raise ConditionError(
+        raise unusable(
             f"annotation {RESOURCE_ID} is {patcher.arm_id}, which is not what "
             "spec.owner and the Azure name of this object make: remove it, and it is "
-            "written anew",
-            reason="Failed",
-            severity="Error",
+            "written anew"
         )
     before = status(patcher.obj)
-    observed = observed_status(scope.context, body)
+    observed = _observed_status(scope.context, body)
     memory.read_at = (
         scope.operator.clock.monotonic() if listed_at is None else listed_at
     )
@@ -181,6 +184,30 @@ def _read(
     if is_another(before, patcher.status):
         scope.event("Warning", RECREATED, what_to_do(patcher.arm_id))
         scope.wake_children()
+
+
+def _observed_status(
+    context: ReconcileContext, body: JsonObject | None
+) -> JsonObject | None:
+    """Return the status that Azure reports; None if the resource does not exist.
+
+    body: the resource, if it has just been read. Raises ArmError, ArmTransportError.
+    """
+    client, arm_id, version = context.arm, context.arm_id, context.version
+    if "Get" not in version.operations:
+        # Azure offers only HEAD for the kind: there is no status to show (V4).
+        return {} if client.head(arm_id, version.api_version) else None
+    # The answer to a poll may be something else than the resource.
+    if body is None or not is_resource(body):
+        try:
+            read = client.get(arm_id, version.api_version)
+        except ArmError as error:
+            if error.is_not_found:
+                return None
+            raise
+        body = stated_resource(read, url=arm_id)
+    context.observed(body)
+    return status_of(version, body)
 
 
 def _learn(
@@ -273,7 +300,7 @@ def _export(scope: ReconcileScope) -> None:
     if exported.failure is not None:
         _show_failed_export(scope, exported.failure)
     elif exported.is_fetched and patcher.has_condition(EXPORT_FAILED):
-        patcher.set_export_failed()
+        patcher.set_problem(EXPORT_FAILED)
     annotate_success(patcher, scope.context, operator.extensions)
 
 
@@ -304,7 +331,7 @@ def _show_failed_export(scope: ReconcileScope, failure: FetchFailure) -> None:
     )
     scope.log.warning("Export failed", reason=why)
     scope.event("Warning", EXPORT_FAILED, text)
-    scope.patcher.set_export_failed(text)
+    scope.patcher.set_problem(EXPORT_FAILED, text)
 
 
 def absent(arm_id: str, after: ReadAfter) -> ConditionError:

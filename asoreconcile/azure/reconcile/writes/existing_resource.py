@@ -23,7 +23,6 @@ from asoreconcile.azure.reconcile.model.existence import (
     ADOPTED,
     ADOPTED_HERE,
     CREATED_HERE,
-    listed,
     stated_policy,
     what_changes,
 )
@@ -35,6 +34,7 @@ from asoreconcile.azure.reconcile.state.memory import ObjectMemory
 from asoreconcile.azure.reconcile.sync.desired import Desired
 from asoreconcile.azure.reconcile.writes.external_deletion import is_born_since
 from asoreconcile.base.objects import GroupKind, JsonObject
+from asoreconcile.base.printable import listed
 
 _SAID_AGAIN_SECONDS = 3600.0
 

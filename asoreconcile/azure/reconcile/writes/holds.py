@@ -8,7 +8,7 @@ from datetime import datetime
 
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass, Severity
 from asoreconcile.azure.reconcile.model.annotations import EXISTENCE, PACE
-from asoreconcile.azure.reconcile.model.conditions import find_ready
+from asoreconcile.azure.reconcile.model.conditions import is_ready, ready_of
 from asoreconcile.azure.reconcile.model.decisions import Stop
 from asoreconcile.azure.reconcile.model.existence import is_observing
 from asoreconcile.azure.reconcile.model.pace import (
@@ -26,7 +26,7 @@ from asoreconcile.azure.reconcile.model.protection import (
 from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper, StaleError
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.scope.shared_dependencies import SharedDependencies
-from asoreconcile.base.objects import is_deleting, status, uid_of
+from asoreconcile.base.objects import is_deleting, uid_of
 from asoreconcile.kube.event_correlator import EventType
 
 # A function that writes an event of a type, with its reason and message.
@@ -69,7 +69,7 @@ def require_free(
 def paused(scope: ReconcileScope) -> Stop:
     """Do nothing. Raises ConditionError `Paused` if a change or a deletion waits."""
     patcher = scope.patcher
-    ready = find_ready(status(patcher.obj).get("conditions")) or {}
+    ready = ready_of(patcher.obj)
     is_shown = (ready.get("observedGeneration") or 0) >= patcher.generation
     if is_shown and not is_deleting(patcher.obj):
         return Stop()
@@ -129,6 +129,4 @@ def _require_open(
 
 def severity_of_wait(patcher: PatchHelper) -> Severity:
     """Return Info; Warning if Ready=True must give way, as for a changed Secret."""
-    ready = find_ready(status(patcher.obj).get("conditions")) or {}
-    is_same = ready.get("observedGeneration") == patcher.generation
-    return "Warning" if is_same and ready.get("status") == "True" else "Info"
+    return "Warning" if is_ready(patcher.obj, patcher.generation) else "Info"

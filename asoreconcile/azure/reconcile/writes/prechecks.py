@@ -156,8 +156,7 @@ def _is_missing(
     is_running = annotations(target).get(POLLER_ID) == PUT_POLLER
     if is_far_enough(version.arm_type, target, is_accepted=is_accepted or is_running):
         return False
-    me = ObjectReference(version.group_kind, patcher.key)
-    return not operator.leads_to(node, me)
+    return not operator.leads_to(node, patcher.node)
 
 
 def _fresh_owner(

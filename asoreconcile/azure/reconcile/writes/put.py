@@ -34,11 +34,9 @@ from asoreconcile.azure.reconcile.model.decisions import (
     Succeeded,
 )
 from asoreconcile.azure.reconcile.model.drift_baseline import (
-    OBSERVED,
     DriftBaseline,
-    loads,
+    last_put_of,
 )
-from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.model.owner import Owner
 from asoreconcile.azure.reconcile.model.placeholders import placeholders_left
 from asoreconcile.azure.reconcile.model.put_budget import PUT_BUDGET_SPENT, budget_spent
@@ -124,7 +122,7 @@ def _put(scope: ReconcileScope, reading: ParentRead) -> ReconcileOutcome:
     if written is not None:
         return written
     closed, mode = scope.closed, scope.sync_mode
-    last_put = loads(notes.get(OBSERVED) or "")
+    last_put = last_put_of(patcher.annotations)
     ready = ready_of_last_put(patcher)
     if closed and reads_first(patcher, SyncMode.REPORT, ready, last_put):
         mode = SyncMode.REPORT  # the PUT follows when a window opens (OW-7)
@@ -264,8 +262,7 @@ def _brake(scope: ReconcileScope, intent: _Intent, ready: JsonObject) -> None:
     memory, operator, now = scope.memory, scope.operator, scope.began
     if wait := memory.put_budget.wait(now):
         operator.count_sync("braked", False)
-        node = ObjectReference(scope.kind.group_kind, scope.patcher.key)
-        raise budget_spent(wait, operator.export_loop(node))
+        raise budget_spent(wait, operator.export_loop(scope.patcher.node))
     memory.put_budget = memory.put_budget.spent(now)
 
 

@@ -30,8 +30,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
     POLLER_TOKEN,
     PUT_POLLER,
 )
-from asoreconcile.azure.reconcile.model.drift_baseline import OBSERVED
-from asoreconcile.azure.reconcile.model.drift_baseline import loads as baseline
+from asoreconcile.azure.reconcile.model.drift_baseline import OBSERVED, last_put_of
 from asoreconcile.azure.reconcile.scope.extension_operations import AnnotationLroStore
 from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
 from asoreconcile.azure.reconcile.state.memory import ObjectMemory
@@ -98,7 +97,7 @@ def clear_token(patcher: PatchHelper, memory: ObjectMemory) -> None:
 def forget_put(patcher: PatchHelper, memory: ObjectMemory) -> None:
     """Drop the record of an accepted PUT whose operation failed or left no trace."""
     memory.accepted = None
-    record = baseline(patcher.annotations.get(OBSERVED) or "")
+    record = last_put_of(patcher.annotations)
     if record is not None:
         patcher.annotate({OBSERVED: record.withdrawn().dumps()})
 

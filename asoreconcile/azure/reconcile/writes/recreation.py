@@ -24,8 +24,7 @@ from asoreconcile.azure.reconcile.identity.duplicates import look_around, rivals
 from asoreconcile.azure.reconcile.identity.identity import identify, is_own
 from asoreconcile.azure.reconcile.model.annotations import RECREATION
 from asoreconcile.azure.reconcile.model.decisions import ReconcileOutcome, Requeue
-from asoreconcile.azure.reconcile.model.drift_baseline import OBSERVED, loads
-from asoreconcile.azure.reconcile.model.existence import listed
+from asoreconcile.azure.reconcile.model.drift_baseline import last_put_of
 from asoreconcile.azure.reconcile.model.never_shown import what_differs
 from asoreconcile.azure.reconcile.model.protection import why_held, why_held_by
 from asoreconcile.azure.reconcile.model.record_key import RecordKey
@@ -55,6 +54,7 @@ from asoreconcile.azure.reconcile.writes.rendering import bodies_of
 from asoreconcile.azure.reconcile.writes.sending import confirm_object, send_delete
 from asoreconcile.base.errors import RetryError
 from asoreconcile.base.objects import JsonObject, status, uid_of
+from asoreconcile.base.printable import listed
 
 _MOVING_SECONDS = 10.0
 _REFUSED = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.CONFLICT})
@@ -132,7 +132,7 @@ def recreate(scope: ReconcileScope) -> ReconcileOutcome:
     memory.perhaps_gone_since = None
     if is_moving(have):
         return Requeue(_MOVING_SECONDS)
-    last_put = loads(patcher.annotations.get(OBSERVED) or "")
+    last_put = last_put_of(patcher.annotations)
     identity = identify(scope, scope.owner())
     made = bodies_of(scope).render(identity, last_put).desired(last_put)
     if not _differing_fields(made, have) or _why_not(scope, made.rendered):
@@ -216,7 +216,7 @@ def _fixed_fields(
     if not may_be and (not _is_bad_request(error) or has_another_cause(codes)):
         return []
     try:
-        last_put = loads(patcher.annotations.get(OBSERVED) or "")
+        last_put = last_put_of(patcher.annotations)
         sent = sent or rendered.desired(last_put)
         have = context.raw_get()
     except (ArmError, ArmTransportError, ConditionError, RetryError):

@@ -2,7 +2,7 @@
 
 from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.reconcile.identity.identity import identify
-from asoreconcile.azure.reconcile.model.drift_baseline import OBSERVED, loads
+from asoreconcile.azure.reconcile.model.drift_baseline import last_put_of
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.sync.desired import Bodies, RenderedSpec
 
@@ -28,7 +28,7 @@ def rendered_again(scope: ReconcileScope) -> RenderedSpec | None:
     """Return the body that the spec makes now, in a reconcile that sends no PUT; None
     if an input cannot be read: the next PUT reports it.
     """
-    last_put = loads(scope.patcher.annotations.get(OBSERVED) or "")
+    last_put = last_put_of(scope.patcher.annotations)
     try:
         return bodies_of(scope).render(identify(scope, scope.owner()), last_put)
     except ConditionError:

@@ -49,12 +49,12 @@ class ResourceTask:
 class ListTask:
     """A collection to list.
 
-    path: the path of the collection, as ARM spells it.
-    version: the kind and version of its elements.
+    path: the path of the collection, as ARM spells it. version: the kind and version of
+    its elements; None for all resources of a resource group.
     """
 
     path: str
-    version: KindVersion
+    version: KindVersion | None = None
 
     @property
     def key(self) -> str:
@@ -66,32 +66,20 @@ class ListTask:
     @property
     def root_id(self) -> str:
         """Return the id of the resource below which the list is."""
-        if self.version.scope == "Extension":
-            return self.path.rpartition("/providers/")[0]
-        return self.path.rpartition("/")[0]
+        is_extension = self.version is not None and self.version.scope == "Extension"
+        return self.path.rpartition("/providers/" if is_extension else "/")[0]
 
-
-@attrs.frozen
-class GroupTask:
-    """A resource group whose resources are to be listed. id: its ARM id."""
-
-    id: str
-
-    @property
-    def key(self) -> str:
-        """By the id without its case; apart from the task that reads the group
-        itself.
+    def holds(self, arm_id: ArmId, version: KindVersion) -> bool:
+        """Return whether an entry is in the place and of the type that the list says:
+        a list of role assignments shows those of wider scopes, too.
         """
-        return f"group {ids.key(self.id)}"
-
-    @property
-    def root_id(self) -> str:
-        """Return the id of the group."""
-        return self.id
+        if self.version is not None:
+            return ids.key(arm_id.text).rpartition("/")[0] == ids.key(self.path)
+        is_inside = ids.key(arm_id.text).startswith(f"{ids.key(self.root_id)}/")
+        return is_inside and arm_id.type.lower() == version.arm_type.lower()
 
 
-Task = ResourceTask | ListTask | GroupTask
-
+Task = ResourceTask | ListTask
 
 RESOURCE_GROUPS = f"{RESOURCES}/resourceGroups".lower()
 

@@ -18,7 +18,7 @@ from asoreconcile.azure.arm.errors import stated_resource
 from asoreconcile.azure.arm.ids import ArmId
 from asoreconcile.azure.arm.response import PERHAPS_A_PROXY
 from asoreconcile.azure.catalogue.arm_to_spec import to_spec
-from asoreconcile.azure.catalogue.kinds import Catalogue, KindVersion
+from asoreconcile.azure.catalogue.kinds import Catalogue
 from asoreconcile.azure.catalogue.status import status_of
 from asoreconcile.azure.middleware.chain import Extensions
 from asoreconcile.azure.middleware.extension_points import IMPORT
@@ -35,7 +35,6 @@ from asoreconcile.azure.reconcile.planning.resource_import import failures
 from asoreconcile.azure.reconcile.planning.resource_import.child_types import (
     RESOURCE_GROUPS,
     ChildTypes,
-    GroupTask,
     ListTask,
     ResourceTask,
     Task,
@@ -51,7 +50,6 @@ from asoreconcile.azure.reconcile.planning.resource_import.report import (
     ImportOutcome,
     ImportReport,
     Reporter,
-    in_order,
 )
 from asoreconcile.base.clock import Clock, SystemClock
 from asoreconcile.base.errors import AsoreconcileError, StoppedError
@@ -169,7 +167,7 @@ class ResourceImporter:
         read = with_pools_apart(read)
         inside = inside_parents(read)
         report = ImportReport(
-            in_order(_without(outcomes, inside)),
+            tuple(_without(outcomes, inside)),
             was_stopped=self._stop.is_set(),
             unread=tuple(sorted(unread)),
         )
@@ -193,13 +191,9 @@ class ResourceImporter:
     def _do(self, task: Task) -> _Finding:
         """Do a task on a worker. Does nothing once the import is stopped."""
         try:
-            match task:
-                case ResourceTask():
-                    return self._read(task)
-                case ListTask():
-                    return self._list(task)
-                case GroupTask():
-                    return self._group(task)
+            if isinstance(task, ResourceTask):
+                return self._read(task)
+            return self._list(task)
         except StoppedError:
             return _Finding(unread=task.root_id)
         except CredentialError as error:
@@ -237,58 +231,45 @@ class ResourceImporter:
 
     def _below(self, parent: ResourceTask) -> Iterable[Task]:
         if parent.id.type.lower() == RESOURCE_GROUPS:
-            yield GroupTask(parent.id.text)
+            yield ListTask(f"{parent.id.text}/resources")
         yield from self._types.below(parent.id, parent.version)
 
     def _list(self, task: ListTask) -> _Finding:
+        of = task.version
+        kind = None if of is None else of.group_kind
         try:
-            entries = [*self._reads.list(task.path, task.version.api_version)]
+            api_version = _GROUP_API_VERSION if of is None else of.api_version
+            entries = [*self._reads.list(task.path, api_version)]
         except failures.READ_FAILURES as error:
             reason = failures.of_list(error)
-            if not reason:
-                return _Finding()
-            return _Finding(_failed(task.path, reason, task.version.group_kind))
-        arm_ids = [_id_of(entry.get("id")) for entry in entries]
-        place = ids.key(task.path)
-        # A list of role assignments shows those of wider scopes, too.
-        found = tuple(
-            ResourceTask(arm_id, task.version)
-            for arm_id in arm_ids
-            if arm_id and ids.key(arm_id.text).rpartition("/")[0] == place
-        )
-        return _Finding(_unreadable(task.path, arm_ids), found=found)
-
-    def _group(self, task: GroupTask) -> _Finding:
-        try:
-            entries = [*self._reads.list(f"{task.id}/resources", _GROUP_API_VERSION)]
-        except failures.READ_FAILURES as error:
-            reason = failures.of_list(error) or "cannot be listed: it does not exist"
-            return _Finding(_failed(f"{task.id}/resources", reason))
+            if of is None:
+                reason = reason or "cannot be listed: it does not exist"
+            return _Finding(_failed(task.path, reason, kind) if reason else None)
         listed = [
             (_id_of(entry.get("id")), version)
             for entry in entries
-            if (version := self._types.in_group(str(entry.get("type")))) is not None
+            if (version := of or self._types.in_group(str(entry.get("type"))))
         ]
         found = tuple(
             ResourceTask(arm_id, version)
             for arm_id, version in listed
-            if arm_id and _is_in_group(arm_id, task.id, version)
+            if arm_id and task.holds(arm_id, version)
         )
-        unread = _unreadable(f"{task.id}/resources", [arm_id for arm_id, _ in listed])
+        unread = _unreadable(task.path, [arm_id for arm_id, _ in listed])
         return _Finding(unread, found=found)
 
 
 def _without(
     outcomes: Iterable[ImportOutcome], inside: Collection[str]
 ) -> list[ImportOutcome]:
-    """Return the outcomes, in which a resource inside its parent's spec counts as
-    left out.
+    """Return the outcomes, in which a resource inside its parent's spec counts as left
+    out; by ARM id, so that two runs report alike however their threads raced.
     """
     return [
         attrs.evolve(one, status="skipped", reason="is in its parent's spec")
         if one.status == "imported" and ids.key(one.arm_id) in inside
         else one
-        for one in outcomes
+        for one in sorted(outcomes, key=lambda one: one.arm_id.lower())
     ]
 
 
@@ -323,9 +304,3 @@ def _unreadable(path: str, arm_ids: Sequence[ArmId | None]) -> ImportOutcome | N
         return None
     reason = f"{count} entries without an id are left out{PERHAPS_A_PROXY}"
     return _failed(path, reason)
-
-
-def _is_in_group(arm_id: ArmId, group_id: str, version: KindVersion) -> bool:
-    """Return whether an entry is what its list says of it."""
-    is_inside = ids.key(arm_id.text).startswith(f"{ids.key(group_id)}/")
-    return is_inside and arm_id.type.lower() == version.arm_type.lower()

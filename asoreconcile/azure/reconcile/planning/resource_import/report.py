@@ -1,7 +1,6 @@
 """The results of an import: by resource while it runs, and counted at its end."""
 
 from collections import Counter
-from collections.abc import Iterable
 from typing import Literal
 
 import attrs
@@ -67,8 +66,3 @@ class ImportReport:
             for one in self.outcomes
         )
         return sorted(counts.items())
-
-
-def in_order(outcomes: Iterable[ImportOutcome]) -> tuple[ImportOutcome, ...]:
-    """Sorted by ARM id, so that two runs report alike however their threads raced."""
-    return tuple(sorted(outcomes, key=lambda one: one.arm_id.lower()))
