@@ -1,1 +1,1 @@
-"""The loop."""
+"""The reconcile of one object: plan, run the step, write the status."""

@@ -1,4 +1,4 @@
-"""Turns exceptions into conditions, and says what the event of a failure tells.
+"""Turns exceptions into conditions, and makes the event of a failure.
 
 Most failures are raised as a ConditionError; the others are converted here. Rules:
 R3.1-R3.7, R4.1-R4.3, R7.3.
@@ -64,8 +64,8 @@ _FAILURES_UNTIL_SHOWN = 3
 # of the last one (`exports.export`); otherwise a value is missing.
 _READS = frozenset({"GET", "HEAD"})
 _NO_THREAD = "can't start new thread"
-# The API refuses events over 1,024 characters; the id at the end is what support asks
-# for first, so it is the message that is cut.
+# The API refuses events over 1,024 characters; the message is cut, not the id at its
+# end, which support asks for first.
 _MAX_EVENT = 1_000
 _NOT_LET_IN = frozenset({401, 403})
 # Reasons of missing objects, and how long they may take to appear.
@@ -78,7 +78,7 @@ _PATIENCE_SECONDS = 60.0
 def failure_of(scope: ReconcileScope, error: Exception) -> ConditionError | None:
     """Return the condition that an exception becomes.
 
-    None: no condition can be written, or none is needed; the queue backs off.
+    None if no condition can be written or is needed: then only the queue backs off.
     """
     match error:
         case ConditionError():
@@ -124,10 +124,10 @@ def failure_of(scope: ReconcileScope, error: Exception) -> ConditionError | None
 def leaves_ready(
     patcher: PatchHelper, memory: ObjectMemory, error: ConditionError
 ) -> bool:
-    """Return whether Ready stays as it is after a failure: Azure refused a read of a
-    Ready resource for the first times in a row.
+    """Return whether Ready stays True after a failure.
 
-    Such a failure says nothing about the resource.
+    It does if Azure has refused only a few reads in a row of a Ready resource: such a
+    failure says nothing about the resource.
     """
     if (
         memory.failure_streak.attempts >= _FAILURES_UNTIL_SHOWN - 1
@@ -155,7 +155,9 @@ def _shortage(error: Exception) -> str:
 
 
 def has_no_way_in(error: ConditionError) -> bool:
-    """Return whether Azure refused the credential: the event then names it."""
+    """Return whether Azure refused the credential. The event then names the
+    credential.
+    """
     fault = in_chain(error, ArmError)
     return fault is not None and fault.status in _NOT_LET_IN
 
@@ -163,11 +165,12 @@ def has_no_way_in(error: ConditionError) -> bool:
 def is_worth_an_event(
     error: ConditionError, seconds: float, *, owner_is_there: bool
 ) -> bool:
-    """Return whether a failure gets an event. A short wait gets none: objects that
-    are applied together wait for each other. None either if the owner exists: the
-    owner shows its own failure.
+    """Return whether a failure gets an event.
 
-    seconds: for how long reconciles have failed. owner_is_there: whether the owner is
+    A short wait gets no event, because objects that are applied together wait for each
+    other. A wait for an owner that exists gets no event either: the owner has its own.
+
+    seconds: time since reconciles began to fail. owner_is_there: whether the owner is
     in the cluster.
     """
     # With severity Info nothing is wrong: the object waits, as for a maintenance
@@ -182,13 +185,15 @@ def is_worth_an_event(
 def event_message(
     error: ConditionError, namespace: str, *, credential: str, is_repeated: bool
 ) -> str:
-    """Return reason and message; the id of a request that Azure refused or did not
-    answer; and the credential if Azure refused it. Known secrets are hidden.
+    """Return the message of a failure's event: reason, message, request id, credential.
+
+    The request id is given if Azure refused or did not answer a request, the credential
+    if Azure refused it. Known secrets are hidden.
 
     namespace: namespace of the object. credential: the Secret of the credential to
-    name, or "". is_repeated: the condition was the same before. A repeated event has no
-    request id, as that differs each time (the log has it): so the failure stays one
-    counted event.
+    name, or "". is_repeated: whether the condition was the same before. A repeated
+    event has no request id: the id differs each time, and Kubernetes counts only equal
+    events as one. The log has the id.
     """
     # Before the text is cut: half of a secret would not be found.
     text = redact(f"{error.reason}: {error}", namespace=namespace)
@@ -229,8 +234,8 @@ def report_unreadable(
 ) -> None:
     """Set the object's Ready condition and record an event, unless it is already set.
 
-    known: the readable part: metadata and conditions. Raises ApiError or TransportError
-    when that cannot be written now.
+    known: the readable part of the object: metadata and conditions. Raises ApiError or
+    TransportError if the condition cannot be written now.
     """
     claimed_by = annotations(known).get(OPERATOR_NAMESPACE)
     # Another operator may be able to read it: only the object's own operator reports

@@ -86,7 +86,7 @@ class ObjectReconciler:
         run: Callable[[ReconcileScope], ReconcileOutcome],
         on_gone: Callable[[ObjectKey], None] = lambda _: None,
     ) -> None:
-        """run: reconciles one object; raises as `execute` does. on_gone: called for an
+        """run: function that reconciles one object. on_gone: function called for an
         object that no longer exists; must not block.
         """
         self._operator = operator
@@ -96,8 +96,10 @@ class ObjectReconciler:
         self._on_gone = on_gone
 
     def reconcile(self, request: Request) -> Result:
-        """One reconcile. Raises only errors after which no condition can be written:
-        conflicts and failures of the Kubernetes API. The queue then backs off.
+        """Reconcile one object once.
+
+        Raises only errors after which no condition can be written: conflicts and
+        failures of the Kubernetes API. The queue then backs off.
         """
         obj = self._reader.get(request.key)
         if obj is None:
@@ -106,7 +108,7 @@ class ObjectReconciler:
                 report_unreadable(
                     self._operator, self._kind, unreadable.known, unreadable.message
                 )
-            # Also reached if somebody else removed the object or our finalizer.
+            # Also reached if another client removed the object or the finalizer.
             self._forget(request.key)
             return Result()
         with (
@@ -122,7 +124,7 @@ class ObjectReconciler:
                 return Result()
             try:
                 result = self._reconcile(scope)
-            # What is newer is in the cache: the read that found it stored it.
+            # The newer object is in the cache: the read that found it stored it.
             except StaleError as stale:
                 result = Result(requeue_after_seconds=stale.after_seconds)
             is_continued = result.priority == IN_PROGRESS_PRIORITY
@@ -149,8 +151,8 @@ class ObjectReconciler:
             return self._commit(
                 scope, Result(requeue_after_seconds=pending.after_seconds)
             )
-        # After a conflict a condition would be refused; when we stop, nobody would read
-        # it.
+        # After a conflict a condition would be refused; during a shutdown it would not
+        # be read.
         except (ConflictError, StaleError):
             raise
         except StoppedError:
@@ -219,7 +221,8 @@ class ObjectReconciler:
         return result
 
     def _fail(self, scope: ReconcileScope, error: ConditionError) -> Result:
-        """Show the failure, unless Ready outlasts it, and retry as its class says.
+        """Show a failure in Ready, unless Ready may stay as it is (`leaves_ready`), and
+        return the retry that the error's class asks for.
         Rules: R4.1, R7.3.
         """
         patcher, memory = scope.patcher, scope.memory
@@ -277,8 +280,9 @@ class ObjectReconciler:
         return result
 
     def _write_status(self, scope: ReconcileScope) -> None:
-        """Write the status, or the part that the cluster accepts: Ready is written even
-        if Azure's part is too large or violates the schema.
+        """Write the status, or only the part that the cluster accepts.
+
+        Ready is written even if Azure's part is too large or violates the schema.
         """
         patcher = scope.patcher
         if dropped := patcher.fit_status():
@@ -287,7 +291,7 @@ class ObjectReconciler:
                 f"what Azure reports is more than the cluster stores; without {names}"
             )
             scope.event("Warning", "StatusTooLarge", text)
-        # The conditions alone: first beside the stored status, then in place of it.
+        # Write only the conditions: first with the stored status, then without it.
         lighter = iter((False, True))
         while True:
             try:

@@ -1,4 +1,4 @@
-"""The reconciler of one ARM kind: a plan, and the step that it says.
+"""The reconciler of one ARM kind: it plans a reconcile and runs the planned step.
 
 A reconcile makes at most one write to Azure or one poll, and never waits.
 """
@@ -69,7 +69,7 @@ def _run(scope: ReconcileScope) -> ReconcileOutcome:
 
 
 def first_step(scope: ReconcileScope) -> Step:
-    """Plan a reconcile, show what the plan says, and return its step."""
+    """Plan a reconcile, show the plan in conditions and events, and return its step."""
     operator, patcher = scope.operator, scope.patcher
     inherited, version = scope.namespace_annotations, patcher.version
     own = patcher.annotations
@@ -162,8 +162,11 @@ def _forbid() -> NoReturn:
 
 
 def await_policy(_: ReconcileScope) -> NoReturn:
-    """Raise the ConditionError of a step that has to wait for the policy. Its value,
-    and the nearest one, are added to every condition (`unknown_values`).
+    """Raise the ConditionError of an object whose reconcile policy has an unknown
+    value.
+
+    The value, and the known value that is most like it, are added to every condition
+    (`unknown_values`).
     """
     raise ConditionError(
         "The reconcile policy cannot be read",

@@ -1,8 +1,8 @@
 """Exports values of a resource to Secrets and ConfigMaps.
 
-What to write comes from the catalogue (`operatorSpec.configMaps` with a status path),
-from extensions and from expressions; `export_plan` merges it and `export_writer` stores
-it. Values of Secrets stay out of logs and errors.
+The values to write come from the catalogue (`operatorSpec.configMaps` with a status
+path), from extensions and from expressions; `export_plan` merges them and
+`export_writer` stores them. Values of Secrets stay out of logs and errors.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -74,10 +74,11 @@ _FAILURES = (ArmError, ArmTransportError, ConditionError, ExtensionFailedError)
 
 @attrs.frozen
 class Exported:
-    """The end of an export.
+    """The result of an export.
 
-    is_fetched: whether the values were computed again. failure: why they could not be,
-    while the targets keep the values of the last export; None if nothing failed.
+    is_fetched: whether the values were computed again. failure: why they could not be
+    computed, so that the targets keep the values of the last export; None if nothing
+    failed.
     """
 
     is_fetched: bool = False
@@ -90,7 +91,7 @@ class Exporter:
 
     patcher: the object's working copy. context: the context of the reconcile, for
     extensions. memory: the process's memory of the object. period_seconds: the sync
-    period; None is never.
+    period; None if there are no syncs.
     """
 
     operator: SharedDependencies
@@ -106,9 +107,10 @@ class Exporter:
         values of Secrets if the inputs or the Secrets have changed, and when they are
         due (`export_cache`). Blocking: a read per target, a write per target that
         differs. Raises ConditionError `FailedWritingAdditionalKubernetesObjects`
-        (Error) for targets that are not ours, that are credentials, or that two exports
-        disagree about, and for expressions that fail; what extensions raise, unless the
-        object is Ready and each target still has what was exported last.
+        (Error) for targets that the object does not own, that are credentials, or for
+        which two exports give different values, and for expressions that fail. Also
+        raises the exceptions of extensions, unless the object is Ready and each target
+        still has the values of the last export.
         """
         patcher = self.patcher
         computed = checked_expressions(self.operator, patcher.version, current)
@@ -165,8 +167,10 @@ class Exporter:
         return written
 
     def _marked(self, target: ExportTarget) -> ExportTarget:
-        """Return the target with the mark by which it is never used as a credential;
-        the spec cannot give it another one.
+        """Return the target with an annotation that marks it as an export.
+
+        The operator never uses a marked Secret as a credential. The spec cannot set the
+        annotation to another value.
         """
         key = ObjectKey(self.patcher.key.namespace, target.name)
         mark = self.operator.record_key().sign(export_parts(key))
@@ -216,7 +220,7 @@ class Exporter:
         return is_ready(self.patcher.obj, self.patcher.generation)
 
     def _is_kept(self, names: AbstractSet[str], record: ExportRecord | None) -> bool:
-        """Return whether each Secret to write is as the last export left it.
+        """Return whether each Secret to write still has the values of the last export.
 
         names: the Secrets that the spec names; an extension may write others.
         """
@@ -229,7 +233,9 @@ class Exporter:
         )
 
     def _are_there(self, current: JsonObject) -> bool:
-        """Return whether each ConfigMap that the spec names is there and ours."""
+        """Return whether each ConfigMap that the spec names exists and is owned by the
+        object.
+        """
         names = {name for kind, name in destinations(current) if kind == "ConfigMap"}
         found = [self._target(CONFIG_MAPS, name) for name in sorted(names)]
         return all(one is not None and is_owned(one, self.patcher.obj) for one in found)
@@ -242,7 +248,11 @@ class Exporter:
             return None
 
     def _require_no_credential(self, names: Iterable[str]) -> None:
-        """A credential decides which identity others use: no export may make one."""
+        """Raise ConditionError if a Secret to write is a credential.
+
+        A credential decides which identity other objects use, so no export may write
+        one.
+        """
         patcher = self.patcher
         for name in sorted(names):
             own = patcher.annotations.get(CREDENTIAL_FROM) == name
@@ -254,8 +264,11 @@ class Exporter:
                 )
 
     def _is_login(self, key: ObjectKey) -> bool:
-        """Return whether a Secret that an object names as its credential can be one: to
-        name a Secret alone must not forbid others to export to it.
+        """Return whether an object names a Secret as its credential, and the Secret can
+        be one.
+
+        If naming a Secret were enough, any author could keep others from exporting to
+        it.
         """
         if not self.operator.is_credential(key):
             return False
@@ -281,8 +294,8 @@ class Exporter:
         return attrs.evolve(found, secrets=(*found.secrets, *made))
 
     def _keep_secret(self, current: JsonObject, values: Collection[str]) -> None:
-        """Hide values in texts, except those that the object itself shows, such as an
-        address.
+        """Hide values in logs and messages, except those that the object shows, such as
+        an address.
         """
         if not values:
             return
@@ -309,8 +322,8 @@ def checked_expressions(
 ) -> ExportExpressions:
     """Return the expressions of an object, after each was checked for mistakes.
 
-    Costs nothing if there are none. Raises ConditionError as `Exporter.export` does,
-    naming every mistake; nothing is evaluated, and Azure is not asked.
+    Nothing is evaluated, and no request is sent to Azure. Raises ConditionError, as
+    `Exporter.export` does, which names every mistake.
     """
     computed = ExportExpressions(operator.expressions(), version, obj)
     try:

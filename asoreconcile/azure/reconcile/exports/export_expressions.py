@@ -4,7 +4,7 @@ Each yields one string under its key, or a map whose keys become keys. They are 
 before any request to Azure, and evaluated once the secrets they name are known. Values
 of secrets stay out of every message.
 
-As in Azure Service Operator, those for ConfigMaps see an empty `secret`.
+As in Azure Service Operator, `secret` is empty in expressions for ConfigMaps.
 """
 
 import re
@@ -35,12 +35,12 @@ from asoreconcile.azure.reconcile.model.export_targets import (
 )
 from asoreconcile.base.objects import JsonObject, annotations, key_of, spec
 
-# What Kubernetes accepts as a key of a Secret, and as the value of a label.
+# The texts that Kubernetes accepts as a key of a Secret, and as the value of a label.
 _DATA_KEY = re.compile(r"[-._a-zA-Z0-9]{1,253}")
 _LABEL_VALUE = re.compile(r"([a-zA-Z0-9]([-._a-zA-Z0-9]{0,61}[a-zA-Z0-9])?)?")
 
 
-# A map is one expression, so this is far more than anybody writes by hand.
+# A map is one expression, so this is far more than people write by hand.
 MAX_EXPRESSIONS = 100
 _MAX_PROBLEMS = 10
 
@@ -50,7 +50,7 @@ _Values = Mapping[str, str] | None
 
 
 class ExportExpressionError(Exception):
-    """Expressions that are invalid or failed; says which, where and why."""
+    """Expressions are invalid or failed; the message says which, where and why."""
 
     def __init__(self, problems: list[Problem]) -> None:
         message = "; ".join(str(problem) for problem in problems[:_MAX_PROBLEMS])
@@ -65,7 +65,7 @@ class _LimitError(ExportExpressionError):
 
 @attrs.frozen
 class _Text:
-    """One expression of an object, and where it is written."""
+    """One expression of an object, and its place in the spec."""
 
     at: str
     text: str
@@ -73,7 +73,7 @@ class _Text:
 
 @attrs.frozen
 class _Destination:
-    """One entry of the two lists."""
+    """One entry of `secretExpressions` or `configMapExpressions`."""
 
     at: str
     name: str
@@ -101,8 +101,10 @@ class ExportExpressions:
         self._config_maps = _destinations(obj, CONFIG_MAP_EXPRESSIONS)
 
     def problems(self) -> list[Problem]:
-        """Return the mistakes in the expressions, without evaluating any: all, or the
-        first that exceeds a limit. Raises EngineMissingError, EngineBusyError.
+        """Return the mistakes in the expressions; none is evaluated.
+
+        If one exceeds a limit, that mistake alone is returned. Raises
+        EngineMissingError, EngineBusyError.
         """
         try:
             return self._problems()
@@ -122,8 +124,9 @@ class ExportExpressions:
         return found
 
     def secret_names(self) -> frozenset[str]:
-        """Return the secrets that the expressions need; call it only without
-        `problems`.
+        """Return the names of the secrets that the expressions need.
+
+        Call it only if `problems` has found no mistake.
         """
         texts = (text for one in self._secrets for text in one.texts())
         return frozenset().union(*(self._check(text).secrets for text in texts))
@@ -133,8 +136,9 @@ class ExportExpressions:
         return self._exports(self._config_maps, None)
 
     def secrets(self, raw: Mapping[str, str]) -> list[Export]:
-        """Return the exports to Secrets; raw: values by name. Raises
-        ExportExpressionError.
+        """Return the exports to Secrets.
+
+        raw: values of secrets by name. Raises ExportExpressionError.
         """
         return self._exports(self._secrets, raw)
 
@@ -147,7 +151,7 @@ class ExportExpressions:
             try:
                 gives = self._check(text).gives
             except ExpressionLimitError as error:
-                # Whoever wrote this one may have written more of them: look no further.
+                # The author may have written more such expressions: look no further.
                 raise _LimitError([Problem(text.at, str(error))]) from error
             except ExpressionError as error:
                 yield Problem(text.at, str(error))
@@ -221,7 +225,7 @@ class ExportExpressions:
                 self._version, text.text, obj=self._obj, secrets=known
             )
         except ExpressionLimitError as error:
-            # Whoever wrote this one may have written more of them: look no further.
+            # The author may have written more such expressions: look no further.
             raise _LimitError([Problem(text.at, str(error))]) from error
         except ExpressionError as error:
             missing = self._missing(names - known.keys(), raw)
@@ -264,8 +268,8 @@ def _texts(at: str, values: Any) -> dict[str, _Text]:
 
 
 def _completed(version: KindVersion, obj: JsonObject) -> JsonObject:
-    """Return what expressions see as `self`: the object in the form of Azure Service
-    Operator.
+    """Return the object that expressions see as `self`, in Azure Service Operator's
+    form.
 
     Its webhooks fill in defaults before evaluation, and an item of
     `userAssignedIdentities` always has a reference, if only an empty one. Here webhooks

@@ -1,8 +1,8 @@
 """Plans the Secrets and ConfigMaps that a resource exports. Pure.
 
-A target must either not exist or be owned by the resource: we never write into somebody
-else's object (R9.1, D14). Labels and annotations that others added stay; the data is
-replaced. Values of Secrets stay out of logs and errors.
+A target must either not exist or be owned by the resource: the operator never writes
+into another owner's object (R9.1, D14). Labels and annotations that others added stay;
+the data is replaced. Values of Secrets stay out of logs and errors.
 """
 
 import base64
@@ -33,7 +33,7 @@ from asoreconcile.kube.resources import SECRETS, ApiResource
 
 @attrs.frozen
 class ExportTarget:
-    """One Secret or ConfigMap to write; values hidden from every repr."""
+    """One Secret or ConfigMap to write; its repr hides the values."""
 
     name: str
     data: Mapping[str, str] = attrs.field(repr=False)
@@ -42,7 +42,9 @@ class ExportTarget:
 
 
 def merged(resource: ApiResource, exports: Iterable[Export]) -> list[ExportTarget]:
-    """One target per object name. Raises ConditionError on a collision."""
+    """Return one target for each object name. Raises ConditionError if two exports
+    write the same key.
+    """
     by_name: dict[str, list[Export]] = defaultdict(list)
     for one in exports:
         by_name[one.name].append(one)
@@ -88,7 +90,10 @@ def manifest(
     resource: ApiResource,
     target: ExportTarget,
 ) -> JsonObject:
-    """Return the target as an object. owner: of it; gvk: the owner's."""
+    """Return the target as a Kubernetes object.
+
+    owner: object that exports. gvk: group, version and kind of the owner.
+    """
     data = dict(target.data)
     # Not `stringData`: the server returns `data`, which `holds` compares.
     if resource is SECRETS:
@@ -140,8 +145,9 @@ def refused(message: str) -> ConditionError:
 def invalid(
     resource: ApiResource, target: ExportTarget, error: InvalidError
 ) -> ConditionError:
-    """Return the condition if the API server refuses a target; without the server's
-    message, which quotes values.
+    """Return the condition of a target that the API server refuses.
+
+    It leaves out the server's message, which quotes values.
     """
     fields = {str(cause.get("field")) for cause in error.causes}
     where = f" at {', '.join(sorted(fields))}" if fields else ""
@@ -151,7 +157,9 @@ def invalid(
 
 
 def is_current(present: JsonObject, owner: JsonObject, version: str) -> bool:
-    """Return whether a target is the owner's, and at the recorded version."""
+    """Return whether a target belongs to the owner and has the recorded resource
+    version.
+    """
     return resource_version(present) == version and is_owned(present, owner)
 
 
@@ -159,7 +167,7 @@ def catalogued_config_maps(obj: JsonObject, paths: Mapping[str, str]) -> list[Ex
     """Return the ConfigMap keys that `operatorSpec.configMaps` asks for. Pure.
 
     paths: export name -> dotted path in the status. A value that Azure does not report
-    is left out. Raises ConditionError for an empty one.
+    is left out. Raises ConditionError for an empty value.
     """
     wanted = dig(spec(obj), "operatorSpec.configMaps") or {}
     found = []

@@ -30,7 +30,7 @@ def write(
     resource: ApiResource,
     target: ExportTarget,
 ) -> str:
-    """Write one target if it differs; its resource version afterwards.
+    """Write one target if it differs, and return its resource version afterwards.
 
     patcher: the exporting object's working copy. Blocking: a read, and a write if the
     target differs. Raises ConditionError for a target that is not ours or that the API
@@ -62,7 +62,7 @@ def _written(
         try:
             return client.create(resource, wanted, field_manager=FIELD_MANAGER)
         except AlreadyExistsError:
-            # Somebody else created it first: check its owner.
+            # Another client created it first: check its owner.
             present = client.get(resource, key)
     if not is_owned(present, owner):
         raise refused(

@@ -1,12 +1,12 @@
 """Claims an object before any request to Azure.
 
-One write, which ends the reconcile: the operator's mark, the finalizer, the ARM id, the
-owner's labels and owner reference. It rests on the resource version, so that only one
-of two operators can claim an object. It comes before any PUT (R1.4), so that after a
-crash at any point the object's deletion still reaches Azure. The write also records the
-claim of the id (`recorded_claim`). The claim waits until everything that the spec needs
-exists (owner, references, Secrets, ConfigMaps), and while another object manages the
-id (`duplicates`).
+A claim is one write, which ends the reconcile. It sets the operator's mark, the
+finalizer, the ARM id, the owner's labels and the owner reference, and records the claim
+of the id (`recorded_claim`). The write is conditional on the resource version, so that
+only one of two operators can claim an object. It comes before any PUT (R1.4), so that
+after a crash at any point the object's deletion still reaches Azure. The claim waits
+until everything that the spec needs exists (owner, references, Secrets, ConfigMaps),
+and while another object manages the id (`duplicates`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -102,7 +102,9 @@ def _claimed(scope: ReconcileScope) -> Requeue:
 
 def move_claim(scope: ReconcileScope, owner: Owner | None) -> Requeue | None:
     """Claim the resource that a corrected spec names, if Azure has accepted no PUT for
-    the claimed one; None if the spec names that.
+    the claimed one.
+
+    Return None if the claim stays as it is.
     """
     if not scope.patcher.arm_id or not scope.may_move:
         return None
@@ -115,11 +117,12 @@ def move_claim(scope: ReconcileScope, owner: Owner | None) -> Requeue | None:
 
 
 def restore_id(scope: ReconcileScope) -> Requeue | None:
-    """Write the ARM id again, which someone removed after the claim (D10); None if a
-    deleted object has no id of its own.
+    """Write the ARM id again if it was removed after the claim (D10).
 
-    Raises ConditionError if the spec no longer makes the id that the status shows: it
-    would create a second resource.
+    Return None if the object is being deleted and has not claimed an id.
+
+    Raises ConditionError if the spec no longer makes the id that the status shows: a
+    PUT would create a second resource.
     """
     patcher, claim = scope.patcher, scope.claim
     if claim is not None:
@@ -154,11 +157,14 @@ def _lost_id(made: str, seen: str) -> ConditionError:
 
 
 def restore_owner(scope: ReconcileScope, owner: Owner | None) -> Requeue | None:
-    """Name the owner again if the spec names another object since the claim, or if
-    another object has taken the owner's name; None if it is named.
+    """Write the owner reference again if the owner is another object than at the claim.
 
-    The collector learns of the owner before anything is sent. Raises ConditionError
-    `Failed` if the owner makes another id.
+    The spec may name another object now, or another object may have taken the owner's
+    name. Return None if the owner is the same.
+
+    The reference is written before any request to Azure, so that the garbage collector
+    knows the owner. Raises ConditionError `Failed` if the ARM id differs under this
+    owner.
     """
     patcher, obj = scope.patcher, scope.patcher.obj
     meta = renamed_owner(labels(obj), owner_references(obj), owner)
@@ -174,8 +180,9 @@ def restore_owner(scope: ReconcileScope, owner: Owner | None) -> Requeue | None:
 
 
 def written(scope: ReconcileScope) -> Requeue:
-    """End a reconcile whose write must be stored before any request to Azure; the next
-    one starts at once, from the object as written.
+    """End a reconcile after a write that must be stored before any request to Azure.
+
+    The next reconcile starts at once, from the object that was written.
     """
     now = scope.operator.clock.monotonic()
     scope.memory.recent_writes.note(scope.patcher.obj, at=now)
@@ -189,7 +196,7 @@ def _metadata(
     claimed yet, RetryError while another object claims the id.
 
     claiming: keeps other objects from claiming the id until the claim is written.
-    is_new: whether the object has still to decide about a resource that is there.
+    is_new: whether the object has not decided yet about a resource that exists already.
     """
     patcher, build = scope.patcher, scope.operator.build
     version, obj = patcher.version, patcher.obj
@@ -219,10 +226,12 @@ def _metadata(
 
 
 def require_valid(version: KindVersion, obj: JsonObject) -> None:
-    """Raises ConditionError `Failed` (Error) for each violated rule of the kind that no
-    schema states. Admission webhooks refuse such a write, if they run.
+    """Check the rules of the kind that its schema cannot express.
 
-    Exports are checked by `export`, under a reason of their own (R9.3).
+    Admission webhooks refuse a write that violates one, if they run. Raises
+    ConditionError `Failed` (Error), which names the violated rules.
+
+    Exports are checked by `export`, which has another reason for them (R9.3).
     """
     problems = rule_problems(version, obj, exports=False)
     if not problems:
@@ -234,7 +243,9 @@ def require_valid(version: KindVersion, obj: JsonObject) -> None:
 
 
 def claimable_owner(scope: ReconcileScope) -> Owner | None:
-    """The owner, which must exist and be Ready; otherwise the object waits (R1.5)."""
+    """Return the owner. Raises ConditionError `WaitingForOwner` until it exists and is
+    Ready (R1.5).
+    """
     try:
         owner = scope.owner()
     except ConditionError as error:
@@ -254,11 +265,12 @@ def claim_metadata(
     identity: ResourceIdentity | None = None,
     claim: str = "",
 ) -> JsonObject:
-    """Return the metadata of a claim; without the owner that an earlier claim named, if
-    that is another one. Pure.
+    """Return the metadata of a claim. Pure.
 
-    existence: the annotation about a resource that is there, or nothing. build: the
-    operator's build. identity: the resource; None for kinds without ARM.
+    If an earlier claim named another owner, that owner is removed.
+
+    existence: the annotation about a resource that exists already, or nothing. build:
+    the operator's build. identity: the resource; None for kinds without ARM.
     claim: the text of the recorded claim.
     """
     renamed = renamed_owner(labels(obj), owner_references(obj), owner) or {}
@@ -291,10 +303,11 @@ def renamed_owner(
     owner_references: Sequence[JsonObject],
     owner: Owner | None,
 ) -> JsonObject | None:
-    """Return the metadata that names the owner, if it is another object than at the
-    claim; None if it is the same. Pure.
+    """Return the metadata that names the present owner; None if the owner is the same
+    as at the claim. Pure.
 
-    The label of the claim is the record: a reference that a user removed stays removed.
+    The label from the claim decides, not the owner reference: if a user has removed the
+    reference, it stays removed.
     """
     named = labels.get(OWNER_UID)
     uid = None if owner is None or owner.obj is None else uid_of(owner.obj)

@@ -2,9 +2,10 @@
 
 Otherwise they would overwrite each other, and the deletion of one would delete the
 other's resource. The manager is the object that recorded a claim first
-(`claim_record`). What Azure Service Operator, or an operator with another key, has
-managed counts after every recorded claim. An object that has claimed nothing manages
-nothing. An object that only reads (policy `skip`) may share an id.
+(`claim_record`). A resource that Azure Service Operator, or an operator with another
+key, has managed counts as a claim later than every recorded one. An object that has
+claimed nothing manages nothing. An object that only reads (policy `skip`) may share an
+id.
 """
 
 from collections.abc import Iterable, Iterator
@@ -61,7 +62,7 @@ _ACCEPTED, _CLAIMED, _SHOWN, _ANNOTATED = range(4)
 class Rival:
     """Another object that writes and declares an id as its own.
 
-    rank: rank of its claim; None without a claim. is_leaving: whether the object is
+    rank: rank of its claim; None if it has no claim. is_leaving: whether the object is
     being deleted.
     """
 
@@ -79,11 +80,12 @@ def age_of(obj: JsonObject) -> Age:
 
 
 def rank_of(obj: JsonObject, arm_id: str, claim: ClaimRecord | None) -> Rank | None:
-    """Return the rank of an object's claim to the id that is its own; None if the
-    object manages nothing. Pure.
+    """Return the rank of an object's claim to its own id; None if the object manages
+    nothing. Pure.
 
-    claim: the recorded claim, if there is one. Without one, annotations as Azure
-    Service Operator writes them count, first of objects whose status shows the id.
+    claim: the recorded claim, if there is one. Without a recorded claim, the
+    annotations that Azure Service Operator writes count as one. Objects whose status
+    shows the id come first.
     """
     if claim is not None and ids.same(claim.arm_id, arm_id):
         if claim.standing is Standing.NONE or has_lapsed(obj, claim):
@@ -98,8 +100,9 @@ def rank_of(obj: JsonObject, arm_id: str, claim: ClaimRecord | None) -> Rank | N
 
 
 def manager_among(mine: Rank | None, rivals: Iterable[Rival]) -> Rival | None:
-    """Return the rival that manages the id; None if this object does, or may claim it.
-    Pure.
+    """Return the rival that manages the id. Pure.
+
+    Return None if this object manages the id or may claim it.
 
     mine: the rank of this object's claim.
     """
@@ -112,8 +115,8 @@ def manager_among(mine: Rank | None, rivals: Iterable[Rival]) -> Rival | None:
 
 
 def heir_among(namespace: str, rivals: Iterable[Rival]) -> Rival | None:
-    """Return the live object that declares the id of a deleted one as its own; None
-    without one. Pure.
+    """Return the live object that declares the id of a deleted one as its own; None if
+    there is no such object. Pure.
 
     namespace: namespace of the deleted object. An object of the same namespace comes
     first, as it can take over; then the one with the better claim, then the older one.
@@ -129,8 +132,10 @@ def heir_among(namespace: str, rivals: Iterable[Rival]) -> Rival | None:
 
 
 def id_outside_arm(obj: JsonObject) -> str:
-    """Return the id that an object of a kind without ARM has claimed: the annotation
-    must equal the status, as anybody may write the annotation.
+    """Return the id that an object of a kind without ARM has claimed.
+
+    The annotation counts only if it equals the status, because every author can write
+    annotations.
     """
     claimed = annotations(obj).get(RESOURCE_ID, "")
     return claimed if claimed == status(obj).get("entraID") else ""
@@ -165,11 +170,12 @@ def require_sole(
     arm_id: str,
     claim: ClaimRecord | None = None,
 ) -> list[Rival]:
-    """Return the other objects that declare an id, of which none manages it.
+    """Return the other objects that declare an id, after checking that none of them
+    manages it.
 
     claim: the recorded claim of the object. Raises
     ConditionError `AlreadyManaged` while another object manages the id, RetryError
-    while objects are not listed yet that may be it.
+    while objects that may manage it are not listed yet.
     """
     found, rivals = look_around(operator, version, obj, arm_id, claim)
     if found is not None:
@@ -187,12 +193,13 @@ def look_around(
     kind: KindRuntime | None = None,
     is_delete: bool = False,
 ) -> tuple[Rival | None, list[Rival]]:
-    """Return the other object that manages an id, and all others that declare it; None
-    if this object manages the id, or may claim it.
+    """Return the other object that manages an id, and all others that declare it.
+
+    The first is None if this object manages the id or may claim it.
 
     claim: see `require_sole`. kind: if given, the objects of the kind are read from the
     API server, not from the cache. is_delete: whether a DELETE rests on the result. The
-    object is woken when that changes. Raises as `rivals_of`.
+    object is reconciled again when the manager changes. Raises as `rivals_of`.
     """
     me = ObjectReference(version.group_kind, key_of(obj))
     mine = _rank(version, obj, arm_id, claim)

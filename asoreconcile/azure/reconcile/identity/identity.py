@@ -36,8 +36,10 @@ class ResourceIdentity:
 def stated_name(
     version: KindVersion, obj: JsonObject, *, may_move: bool = False
 ) -> str | None:
-    """Return the Azure name; None if the ConfigMap of `spec.azureNameFromConfig` must
-    be read for it (`configured_name`).
+    """Return the Azure name; None if it is in the ConfigMap of
+    `spec.azureNameFromConfig`.
+
+    `configured_name` then gives the name.
 
     may_move: whether the spec may name another resource than the claimed one.
 
@@ -80,7 +82,7 @@ def resource_identity(
     subscription_id: str,
     may_move: bool = False,
 ) -> ResourceIdentity:
-    """The resource that the spec names now.
+    """Return the resource that the spec names now.
 
     claimed: the ARM id in the annotation, "" before the claim. owner_id: "" without an
     owner. may_move: see `stated_name`. Raises ConditionError `Failed` (Error) if the
@@ -99,10 +101,10 @@ def resource_identity(
 
 
 def names_another(made: str, managed: str) -> ConditionError:
-    """Return the condition of an object whose spec names another resource than it
-    manages.
+    """Return the condition of an object whose spec names another resource than the one
+    the object manages.
 
-    made: the id that the spec makes now.
+    made: the id that follows from the present spec. managed: the claimed id.
     """
     return unusable(
         f"spec.azureName or spec.owner now names {made}, but this object manages "
@@ -111,8 +113,10 @@ def names_another(made: str, managed: str) -> ConditionError:
 
 
 def name_of_other(version: KindVersion, obj: JsonObject, claimed: str) -> str:
-    """Return the Azure name of another object, as far as known without a read: for a
-    name that was generated or read at a claim, the claimed one; "" if unknown.
+    """Return the Azure name of another object without a read; "" if it is unknown.
+
+    For a name that was generated or read from a ConfigMap, the claimed name is
+    returned.
     """
     keeps_name = claimed and (_is_made_up(version, obj) or is_from_config(obj))
     return claimed_name(claimed) if keeps_name else azure_name(version, obj)
@@ -139,7 +143,9 @@ def _is_made_up(version: KindVersion, obj: JsonObject) -> bool:
 
 
 def _single(name: str) -> str:
-    """Require a name of one segment: more would be the id of another resource."""
+    """Return a name after checking that it has one segment. More segments would be the
+    id of another resource.
+    """
     if problem := ids.segment_problem(name):
         raise unusable(f"no resource can be called {name!r}: the name {problem}")
     return name
@@ -160,8 +166,8 @@ def identify(scope: ReconcileScope, owner: Owner | None) -> ResourceIdentity:
     """Return the resource that the spec names now.
 
     A credential or a ConfigMap that the id does not need is not read, as it must not
-    delay the object. Raises ConditionError `Failed` (Error) when it has no
-    name, or when it names another resource than the claimed one; also as
+    delay the object. Raises ConditionError `Failed` (Error) if the object has no Azure
+    name, or if the spec names another resource than the claimed one; also the errors of
     `ReferenceResolver.config_map`.
     """
     patcher = scope.patcher
@@ -181,8 +187,9 @@ def identify(scope: ReconcileScope, owner: Owner | None) -> ResourceIdentity:
 
 
 def is_own(scope: ReconcileScope) -> bool:
-    """Return whether the id in the annotation is this object's own: the recorded claim
-    names it, or the spec and the owner make it.
+    """Return whether the id in the annotation is this object's own.
+
+    It is if the recorded claim names it, or if it follows from the spec and the owner.
 
     The annotation itself proves nothing, nor does the status: people can write both.
     Raises RetryError while the owner's kind is not listed yet.
@@ -210,9 +217,10 @@ def id_of(
     objects: Objects,
     connections: ConnectionResolver,
 ) -> str:
-    """Return the ARM id of another object, claimed or not; "" if it is unknown or
-    differs from
-    the annotation: such an object sends nothing.
+    """Return the ARM id of another object, claimed or not.
+
+    "" if the id is unknown, or if it differs from the annotation: then the object sends
+    no request.
 
     claim: the object's recorded claim, which counts unless Azure accepted nothing.
     Raises RetryError while its owner's kind is not listed yet.

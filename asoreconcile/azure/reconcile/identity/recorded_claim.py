@@ -1,4 +1,4 @@
-"""Records an object's claim to its Azure id, and what Azure answered to its PUTs.
+"""Records an object's claim to its Azure id, and Azure's answers to its PUTs.
 
 The record decides which of several objects manages an id (`duplicates`), whether a
 deletion sends a DELETE, and whether the spec may still name another resource.
@@ -28,8 +28,9 @@ from asoreconcile.base.objects import uid_of
 
 
 def recorded(scope: ReconcileScope, arm_id: str) -> str:
-    """Return the record of a claim that begins now, or goes on. The caller claims the
-    id (`ClaimsUnderWay`). Raises ConditionError `AlreadyManaged`.
+    """Return the record of a claim: a new one, or the earlier one if it still counts.
+
+    The caller holds the id in `ClaimsUnderWay`. Raises ConditionError `AlreadyManaged`.
     """
     patcher, operator, before = scope.patcher, scope.operator, scope.claim
     memory = scope.memory
@@ -56,8 +57,10 @@ def recorded(scope: ReconcileScope, arm_id: str) -> str:
 
 
 def open_claim(scope: ReconcileScope, arm_id: str) -> None:
-    """Make sure that the claim is recorded before a PUT is sent, whose answer may be
-    lost: otherwise no deletion would reach a resource that the PUT has made.
+    """Make sure that the claim is recorded before a PUT is sent.
+
+    The answer of the PUT may be lost. Without the record, a deletion would not reach
+    the resource that the PUT has made.
 
     At most one write. Raises ConditionError `AlreadyManaged`, RetryError, GoneError.
     """
@@ -76,8 +79,9 @@ def open_claim(scope: ReconcileScope, arm_id: str) -> None:
 
 @contextmanager
 def awaiting_answer(memory: ObjectMemory) -> Iterator[None]:
-    """Send a PUT in this context: the memory knows afterwards whether it may have made
-    a resource.
+    """Return a context in which to send a PUT.
+
+    Afterwards the memory says whether the PUT may have made a resource.
     """
     knew, memory.knows_answers = memory.knows_answers, False
     memory.was_put = True
@@ -106,8 +110,8 @@ def has_made_nothing(error: AsoreconcileError) -> bool:
 
 
 def accept_claim(scope: ReconcileScope, arm_id: str) -> dict[str, str]:
-    """Return the annotation that records that Azure has accepted a PUT; empty if that
-    is recorded.
+    """Return the annotation that records that Azure has accepted a PUT; empty if it is
+    recorded already.
     """
     before = scope.claim
     if before is None or not ids.same(before.arm_id, arm_id):

@@ -1,1 +1,1 @@
-"""Values and pure rules."""
+"""Values of a reconcile, and rules as pure functions."""

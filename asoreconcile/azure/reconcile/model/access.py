@@ -19,7 +19,9 @@ _ACCESS = (
 
 
 def opens_access(found: Iterable[Difference]) -> list[Difference]:
-    """The differences that Azure shows at fields which control access."""
+    """Return the differences at fields that control access, without fields that Azure
+    does not show.
+    """
     return [one for one in found if one.kind != "absent" and _is_access(one.path)]
 
 

@@ -52,8 +52,11 @@ def unknown_values(
 def not_understood(
     name: str, default: Enum, own: Mapping[str, str], inherited: Mapping[str, str]
 ) -> str:
-    """Return the sentence about an annotation, or "" when its value is one of the
-    default's kind. Pure.
+    """Return the sentence about an annotation with an unknown value; "" if the value is
+    known. Pure.
+
+    default: a member of the enum of known values, which counts if the annotation is
+    absent.
 
     own, inherited: the annotations of the object and of its Namespace.
     """

@@ -1,8 +1,8 @@
 """Names that other systems see: annotations, labels, finalizer (wire contract).
 
-They are Azure Service Operator's, to the byte: a cluster can move from ASO to this
-operator, and back. Our own state is kept under `asoreconcile/`, which ASO's CRDs cannot
-prune.
+They are exactly those of Azure Service Operator (ASO), so that a cluster can move from
+ASO to this operator, and back. This operator's own state is in annotations under
+`asoreconcile/`, which ASO's CRDs cannot prune.
 """
 
 from collections.abc import Mapping
@@ -48,7 +48,7 @@ PACE = frozenset({PAUSED, MAINTENANCE_WINDOWS, SYNC_PERIOD, RECONCILE_AT})
 # The user who wrote the spec, with a mark (`controllers.secret_access`); ASO has none.
 AUTHOR = OWN_PREFIX + "author"
 
-# What the object has decided about a resource that was there before; ASO has no such
+# The object's decision about a resource that existed before it; ASO has no such
 # annotation.
 EXISTENCE = OWN_PREFIX + "existence"
 

@@ -1,8 +1,8 @@
 """The record of an object's claim to an Azure id.
 
-It says which id, since when, and whether Azure has accepted a PUT of this object. The
-record is an annotation with a mark of the operator's key, bound to the object's uid:
-without a right mark it says nothing. Pure.
+The record says which id is claimed, since when, and whether Azure has accepted a PUT of
+this object. The record is an annotation with a mark of the operator's key, bound to the
+object's uid: a record with a wrong mark does not count. Pure.
 """
 
 from collections.abc import Callable, Mapping
@@ -41,7 +41,9 @@ class Standing(Enum):
 
 @attrs.frozen
 class ClaimRecord:
-    """A claim. at: since when, in UTC; texts of it sort by time."""
+    """A claim to an Azure id. at: the time of the claim in UTC, as a text that sorts by
+    time.
+    """
 
     arm_id: str
     at: str
@@ -67,10 +69,10 @@ def claim_to_record(
     may_write: bool,
     now: datetime,
 ) -> ClaimRecord:
-    """Return the claim to record before a PUT, or of an object that only reads. Pure.
+    """Return the claim to record before a PUT, or for an object that only reads. Pure.
 
-    before: the claim to this id that is recorded, if any; it goes on unless it has
-    lapsed. A resource that the status shows was taken over from another operator.
+    before: the recorded claim to this id, if any; it is kept unless it has lapsed. A
+    resource that the status shows was taken over from another operator.
     """
     standing = Standing.OPEN if may_write else Standing.NONE
     if before is None:
@@ -85,7 +87,8 @@ def claim_to_record(
 
 
 def stated_claim(notes: Mapping[str, str]) -> ClaimRecord | None:
-    """Return the claim that annotations state, whoever wrote it; None without one.
+    """Return the claim that annotations state, without checking the mark; None if there
+    is none.
 
     It proves nothing: use it only to look for objects, or to permit a change that the
     reconcile checks again.
@@ -102,9 +105,10 @@ def says_accepted(notes: Mapping[str, str]) -> bool:
 
 
 def claim_of(obj: JsonObject, key: Callable[[], RecordKey]) -> ClaimRecord | None:
-    """Return the recorded claim of an object; None without a record of this operator.
+    """Return the recorded claim of an object; None if this operator has recorded none.
 
-    key: is called only if there is a record to verify. Raises what it raises.
+    key: function that returns the key; called only if there is a record to verify. Its
+    exceptions are raised.
     """
     found = _loads(annotations(obj))
     if found is None:
@@ -114,10 +118,11 @@ def claim_of(obj: JsonObject, key: Callable[[], RecordKey]) -> ClaimRecord | Non
 
 
 def has_lapsed(obj: JsonObject, claim: ClaimRecord) -> bool:
-    """Return whether a claim that led to no accepted PUT no longer keeps others out.
+    """Return whether a claim without an accepted PUT has lapsed, so that another object
+    may claim the id.
 
-    A person must mend the object: its condition has the severity Error, and is about
-    the present spec and not older than the claim.
+    It lapses once a person must correct the object: the condition has the severity
+    Error, is about the present spec, and is not older than the claim.
     """
     if claim.standing is Standing.ACCEPTED:
         return False
@@ -131,7 +136,7 @@ def has_lapsed(obj: JsonObject, claim: ClaimRecord) -> bool:
 
 
 def shows_id(obj: JsonObject, arm_id: str) -> bool:
-    """Return whether the status names this id."""
+    """Return whether the object's status shows this id."""
     seen = status(obj).get("id")
     return bool(arm_id and isinstance(seen, str) and seen and ids.same(seen, arm_id))
 

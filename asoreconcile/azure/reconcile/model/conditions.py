@@ -1,7 +1,7 @@
-"""Builds the Ready condition and those of problems, and decides which of two Ready
-ones is shown.
+"""Builds the Ready condition and the conditions of problems.
 
-`patch_helper` writes it.
+It also decides whether a new Ready condition replaces the present one; `patch_helper`
+writes it.
 
 Pure. Wire contract with ASO: one condition of type `Ready`, which is all that its tools
 read, with status, severity, reason, message, observedGeneration and lastTransitionTime.
@@ -23,7 +23,7 @@ DRIFTED = "Drifted"
 EXPORT_FAILED = "ExportFailed"
 # The reason if a check of an extension holds a PUT back.
 BLOCKED = "ReconciliationBlocked"
-# What Kubernetes allows the message of a condition of its own.
+# The longest message that Kubernetes allows in its own conditions.
 MAX_MESSAGE = 32_768
 ReadyStatus = Literal["True", "False", "Unknown"]
 
@@ -64,8 +64,9 @@ class ReadyCondition:
     observed_generation: int = 0
 
     def to_json(self, last_transition: str) -> JsonObject:
-        """The condition as it is in `status.conditions`; empty members are left
-        out, as a Go client that knows the type would write them.
+        """Return the condition as an entry of `status.conditions`.
+
+        Empty members are left out, as Go clients do.
         """
         condition: JsonObject = {
             "type": READY,
@@ -80,13 +81,13 @@ class ReadyCondition:
 
 
 def succeeded(generation: int) -> ReadyCondition:
-    """Ready=True for that generation of the spec."""
+    """Return Ready=True for a generation of the spec."""
     return ReadyCondition("True", "Succeeded", observed_generation=generation)
 
 
 def reconciling(generation: int) -> ReadyCondition:
-    """Ready=False while Azure creates or updates: severity Info, as nothing is
-    wrong.
+    """Return Ready=False for a resource that Azure creates or updates, with severity
+    Info.
     """
     return ReadyCondition(
         "False",
@@ -98,8 +99,8 @@ def reconciling(generation: int) -> ReadyCondition:
 
 
 def recreating(generation: int) -> ReadyCondition:
-    """Ready=False for a resource that was deleted in Azure, until a PUT has made the
-    resource again.
+    """Return Ready=False for a resource that was deleted in Azure and that a PUT will
+    create again.
     """
     return ReadyCondition(
         "False",
@@ -111,7 +112,7 @@ def recreating(generation: int) -> ReadyCondition:
 
 
 def deleting(generation: int) -> ReadyCondition:
-    """Ready=False while Azure deletes: severity Info, as nothing is wrong."""
+    """Return Ready=False for a resource that Azure deletes, with severity Info."""
     return ReadyCondition(
         "False",
         "Deleting",
@@ -151,15 +152,16 @@ def merge_ready(
     stored: JsonObject | None = None,
     reason_aware: bool = False,
 ) -> list[JsonObject]:
-    """`status.conditions` after offering it a new Ready condition (R3.1-R3.7).
+    """Return `status.conditions` with a new Ready condition, if the new one may replace
+    the old (R3.1-R3.7).
 
-    The new one is taken if its generation is higher, or if it differs and ranks at
-    least as high. reason_aware: also if the reconcile has just found the old reason
-    gone (before a PUT). Conditions of other types are kept.
+    It may if its generation is higher, or if it differs and ranks at least as high.
+    reason_aware: whether it may also if its rank is lower, because this reconcile has
+    found that the old reason no longer holds. Conditions of other types are kept.
 
-    lastTransitionTime changes with the status alone, as in Kubernetes: it tells for how
-    long an object has not been Ready, whatever the message of each attempt. stored: the
-    condition in the cluster; a condition that becomes equal to it again keeps its time.
+    As in Kubernetes, lastTransitionTime changes only with the status, not with the
+    message: it tells for how long an object has not been Ready. stored: the condition
+    in the cluster; if the new condition equals it, its time is kept.
     """
     others = [c for c in conditions or () if c.get("type") != READY]
     old = find_ready(conditions)
@@ -183,10 +185,11 @@ def merge_problem(
     generation: int,
     stored: Sequence[JsonObject] | None = None,
 ) -> list[JsonObject]:
-    """`status.conditions` with the condition of a problem before Ready, or without it.
+    """Return `status.conditions` with the condition of a problem before Ready, or
+    without that condition.
 
-    message: cut at MAX_MESSAGE characters; with "" there is no condition. stored: the
-    conditions in the cluster; an equal one keeps its time.
+    message: text of the condition, cut at MAX_MESSAGE characters; if "", the condition
+    is removed. stored: the conditions in the cluster; an equal one keeps its time.
     """
     others = [c for c in conditions or () if c.get("type") != type_]
     if not message:

@@ -1,7 +1,8 @@
 """The decisions of a reconcile as values: pure functions make them, others act.
 
-A decision is a value if it has alternatives that are compared or tested as such:
-whether a sync PUTs (`drift`). `sync.effects` applies its effects.
+Only the decision whether a sync PUTs (`drift`) is a value, because its alternatives are
+compared and tested; other decisions are plain calls. `sync.effects` applies its
+effects.
 """
 
 from collections.abc import Mapping
@@ -53,8 +54,8 @@ class SetMetadata:
 
 @attrs.frozen
 class SetDrifted:
-    """The Drifted condition of the status that is written at the end; without a message
-    the condition is absent.
+    """Set the Drifted condition of the status that is written at the end; without a
+    message the condition is removed.
     """
 
     message: str = ""
@@ -71,7 +72,7 @@ class EmitEvent:
 
 @attrs.frozen
 class Log:
-    """A line for the operator's log. reason: why."""
+    """Write a line to the operator's log. reason: the reason shown in the line."""
 
     level: Literal["info", "warning"]
     message: str
@@ -107,8 +108,10 @@ Effect = SetMetadata | SetDrifted | EmitEvent | Log | CountSync | UpdateMemory
 
 @attrs.frozen
 class Put:
-    """A PUT. record: to be written if Azure accepts it. withdrawn: the annotation to be
-    written if not; "" leaves the record of the last PUT.
+    """A PUT to send.
+
+    record: the record to write if Azure accepts the PUT. withdrawn: the annotation to
+    write if Azure does not accept it; "" keeps the record of the last PUT.
     """
 
     arm_id: str
@@ -119,10 +122,11 @@ class Put:
 
 @attrs.frozen
 class Read:
-    """Take the resource that was read into the status, check it, and export its values.
+    """A decision to write the resource that was read to the status, check it, and
+    export its values.
 
-    listed_at: when the list was begun that has shown the stored status, in
-    `Clock.monotonic` seconds; None without a list.
+    listed_at: start of the list that has shown the resource, in `Clock.monotonic`
+    seconds; None if no list was used.
     """
 
     body: JsonObject | None = attrs.field(default=None, repr=False)
@@ -131,7 +135,7 @@ class Read:
 
 @attrs.frozen
 class Fail:
-    """Ready shows the error; the error's class decides when to retry."""
+    """A decision to show an error in Ready; the error's class decides when to retry."""
 
     error: ConditionError
 
@@ -148,7 +152,7 @@ class Decision:
 
 
 class ReadAfter(Enum):
-    """The step that comes before the read of a resource."""
+    """The step that came before the read of a resource."""
 
     NOTHING = auto()  # the policy is skip
     PUT = auto()
@@ -160,7 +164,8 @@ class Succeeded:
     """The resource matches the spec: Ready becomes True, the next reconcile is the
     resync.
 
-    resync_seconds: until then, None for never; by default the sync period.
+    resync_seconds: seconds until the resync, None for never; by default the sync
+    period.
     """
 
     resync_seconds: float | Keep | None = Keep.KEEP
@@ -170,7 +175,7 @@ class Succeeded:
 class Requeue:
     """Requeue after a delay: something is in progress. Ready stays as it was set.
 
-    priority: of that reconcile; None keeps this reconcile's.
+    priority: queue priority of that reconcile; None keeps the priority of this one.
     """
 
     after_seconds: float = AT_ONCE_SECONDS
@@ -179,7 +184,9 @@ class Requeue:
 
 @attrs.frozen
 class Stop:
-    """Nothing is left to do: the object is not ours, or gone."""
+    """The end of a reconcile with nothing left to do: the object is another operator's,
+    or gone.
+    """
 
 
 ReconcileOutcome = Succeeded | Requeue | Stop

@@ -1,9 +1,10 @@
 """The differences between a body to PUT and a body from a GET.
 
 Pure. The walk follows the wanted body; additions by Azure are ignored, except in lists
-and free maps, where an addition changes the meaning. A list of children that other
-objects manage, too, may have further elements. Spelling is forgiven, except of texts
-that Azure tells apart (`distinctions`).
+and free maps (maps whose keys the author chooses), in which an addition changes the
+meaning. A list of children may have further elements, because other objects manage
+some. Letter case and formats are ignored, except in texts that Azure tells apart
+(`distinctions`).
 """
 
 from collections import Counter
@@ -44,9 +45,10 @@ _MAX_PAIRS = 2500
 
 @attrs.frozen
 class Difference:
-    """One difference between a body to PUT and what Azure shows.
+    """One difference between a body to PUT and the resource that Azure shows.
 
-    path: as `properties/subnets[web]/addressPrefix`. Values hidden from reprs.
+    path: place in the body, such as `properties/subnets[web]/addressPrefix`. The repr
+    hides the values.
     """
 
     path: str
@@ -66,8 +68,9 @@ def differences(
     """Return the differences that a PUT of `want` might repair. Changes neither.
 
     children: names in `properties` of collections whose elements are resources of their
-    own, in lower case. free_maps: paths of maps of which an entry without a value says
-    something, as in `catalogue.body_shape`. apart: fields that the type tells apart.
+    own, in lower case. free_maps: paths of maps whose keys the author chooses, as in
+    `catalogue.body_shape`: in them even an empty entry has a meaning. apart: fields in
+    which the type distinguishes spelling or order.
     """
     inside = {name: value for name, value in want.items() if name not in _ENVELOPE}
     collections = frozenset(f"properties/{name}" for name in children)
@@ -76,8 +79,8 @@ def differences(
 
 
 def hidden_values(body: Any, path: str = "") -> Iterator[Difference]:
-    """Yield each hidden value of a body as a difference: Azure does not show what
-    it has.
+    """Yield each hidden value of a body as a difference, because Azure does not show
+    its own value.
     """
     if isinstance(body, dict):
         for name, inner in body.items():
@@ -94,7 +97,7 @@ class _Walk:
     """One comparison of two bodies.
 
     children: paths of lists that other objects add to. free_maps: see `differences`.
-    roughly: pair by position.
+    roughly: whether list elements are paired by position.
     """
 
     children: frozenset[str]
@@ -103,14 +106,15 @@ class _Walk:
     roughly: bool = False
 
     def is_free(self, path: str) -> bool:
-        """Return whether the names in the map at a path are its author's."""
+        """Return whether the author chooses the keys of the map at a path."""
         return path.rpartition("/")[2].casefold() in _FREE_MAPS or (
             bool(self.free_maps) and plain_path(path) in self.free_maps
         )
 
     def absent(self, path: str, value: Any) -> Iterator[Difference]:
-        """A wanted value that Azure does not show; each of its leaves is judged. Of a
-        free map that is gone as a whole each entry is, even one without a value.
+        """Yield a difference for each leaf of a wanted value that Azure does not show.
+
+        In a map whose keys the author chooses, an empty entry is a difference, too.
         """
         if value == HIDDEN or value is None:
             return
@@ -220,8 +224,11 @@ class _Walk:
     def by_likeness(
         self, path: str, want: list[JsonObject], have: list[JsonObject]
     ) -> "_Paired":
-        """Equal ones first, then each with the one it differs least from; the same
-        position wins a draw. Roughly, or where there are many: by position.
+        """Pair equal elements first, then each other one with the element it differs
+        least from.
+
+        If several differ equally, the same position wins. If `roughly` is set, or the
+        lists are long, elements are paired by position.
         """
         left = dict(enumerate(have))
         pairs: list[tuple[str, JsonObject, JsonObject]] = []
@@ -262,7 +269,9 @@ _Paired = tuple[
 
 
 def _identity(want: Sequence[JsonObject], have: Sequence[JsonObject]) -> str:
-    """Return the member that distinguishes the elements of both lists, or ""."""
+    """Return the name of the member that distinguishes the elements of both lists, or
+    "".
+    """
     for name in IDENTIFYING:
         if all(_is_unique(name, some) for some in (want, have)):
             return name
@@ -270,8 +279,11 @@ def _identity(want: Sequence[JsonObject], have: Sequence[JsonObject]) -> str:
 
 
 def partners(want: Sequence[Any], have: Sequence[Any]) -> list[int | None]:
-    """Return, for each element of a wanted list, the index of Azure's in the other list
-    by the member that identifies both, else by position if both have the same length.
+    """Return for each element of a wanted list the index of its partner in Azure's
+    list.
+
+    Partners have the same value in the identifying member; without such a member, the
+    same position in lists of the same length.
     """
     are_objects = all(isinstance(one, dict) for one in (*want, *have))
     if are_objects and (name := _identity(want, have)):
@@ -323,7 +335,10 @@ _NOT_NAMED = frozenset({"etag", "systemData", "provisioningState"})
 
 
 def changed_paths(before: dict[str, Any], after: dict[str, Any]) -> tuple[str, ...]:
-    """`addressSpace.addressPrefixes[1]`, in the order of names; null is not there.
+    """Return the paths at which two objects differ, such as
+    `addressSpace.addressPrefixes[1]`, sorted by name.
+
+    A null value counts as absent.
 
     A list that changed its length is one path, without the element.
     """

@@ -1,6 +1,6 @@
-"""Fields of which Azure tells letter case, blanks or order apart, by type. Pure.
+"""Fields in which letter case, blanks or order have a meaning for Azure, by type. Pure.
 
-Azure changes the spelling of most values, so a comparison forgives it. The fields here
+Azure changes the spelling of most values, so a comparison ignores it. The fields here
 hold the author's own text, or a list whose order has a meaning. A type's tables say
 which of these fields its bodies have. Tags are told apart for every type.
 """
@@ -40,7 +40,9 @@ NOTHING = Distinctions()
 
 @lru_cache(maxsize=1024)
 def distinctions_of(version: KindVersion) -> Distinctions:
-    """Return what Azure tells apart of a version's bodies; computed once."""
+    """Return the fields in which Azure distinguishes spelling or order; computed once
+    for each version.
+    """
     paths = body_paths(version)
     return Distinctions(_ending(paths, EXACT), _ending(paths, ORDERED))
 

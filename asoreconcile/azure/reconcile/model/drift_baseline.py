@@ -1,10 +1,10 @@
 """The record of a resource's last accepted PUT, kept in an annotation.
 
 A few hundred bytes of JSON, `v` for its version: the fingerprint of the PUT (`put`), a
-keyed hash of the Secrets in it (`secrets`), its time (`at`), the annotations of the
-object that matter at a start (`notes`), the differences that the PUT could not repair,
-which are values that Azure overrules or never shows (`known`), and a snapshot of the
-resource after the PUT had settled (`rest`).
+keyed hash of the Secrets in it (`secrets`), its time (`at`), a hash of the annotations
+that may change the PUT (`notes`), the differences that the PUT could not repair, which
+are values that Azure overrules or never shows (`known`), and a snapshot of the resource
+after the PUT had settled (`rest`).
 """
 
 import hashlib
@@ -46,14 +46,15 @@ _UNCONFIRMED = "?"
 class DriftBaseline:
     """The record of the last accepted PUT.
 
-    put: the fingerprint of the last accepted PUT; "" if none counts any more.
-
-    at: when it was sent, in UTC. secrets: a keyed hash of it; "" if it has none. notes:
-    the annotations that matter at a start. declared: marks of the names that the PUT
-    declares in maps and lists which others write, too; owed: of names that earlier PUTs
-    declared, and which Azure may still have (`middleware.declared`).
+    put: the fingerprint of the last accepted PUT; "" if it no longer counts. at: the
+    time at which the PUT was sent, in UTC. secrets: a keyed hash of the PUT; "" if it
+    contains no secret. notes: a hash of the annotations that may change the PUT.
+    declared: marks of the names that the PUT declares in maps and lists that other
+    writers share. owed: marks of names that earlier PUTs declared and that Azure may
+    still have (`middleware.declared`).
     places: hashes of the paths that the PUT declares (`foreign_values`).
-    known: marks of differences that remained; rest: the snapshot. "" is not known.
+    known: marks of differences that remained after the PUT. rest: the snapshot of the
+    resource. A value that is not known is "".
     """
 
     put: str
@@ -67,7 +68,7 @@ class DriftBaseline:
     places: str = ""
 
     def dumps(self) -> str:
-        """Return the annotation's text; equal baselines have equal texts."""
+        """Return the text of the annotation; equal baselines have equal texts."""
         texts = {name: getattr(self, name) for name in _TEXTS}
         content: dict[str, Any] = {name: text for name, text in texts.items() if text}
         marked = {name: sorted(getattr(self, name)) for name in _SETS}
@@ -76,8 +77,10 @@ class DriftBaseline:
         return jsontext.dumps(content, sort_keys=True).decode()
 
     def withdrawn(self) -> "DriftBaseline":
-        """Return the record once its PUT no longer counts: another one may have been
-        sent. The names that were declared stay known.
+        """Return the record of a PUT that no longer counts, because another one may
+        have been sent.
+
+        The declared names are kept.
         """
         return DriftBaseline("", owed=self.declared | self.owed, places=self.places)
 
@@ -96,8 +99,8 @@ class AcceptedPut:
     follows: the retry continues there, and does not send the PUT again.
 
     generation: the generation of the spec in the PUT. running: the PUT's operation,
-    until its end is known. recreated: an event has reported that the PUT recreates a
-    deleted resource (`external_deletion`).
+    until its end is known. recreated: whether an event has reported that the PUT
+    recreates a deleted resource (`external_deletion`).
     """
 
     record: DriftBaseline
@@ -107,7 +110,9 @@ class AcceptedPut:
 
 
 def unconfirmed(found: Iterable[str]) -> frozenset[str]:
-    """Marks as unconfirmed: of differences that remained after a PUT."""
+    """Return marks of differences that remained after a PUT, each marked as
+    unconfirmed.
+    """
     return frozenset(_UNCONFIRMED + mark for mark in found)
 
 
@@ -117,7 +122,7 @@ def extras(known: Iterable[str]) -> frozenset[str]:
 
 
 def confirmed(known: Iterable[str]) -> frozenset[str]:
-    """The marks that are no longer open."""
+    """Return the marks that are not unconfirmed."""
     return frozenset(mark for mark in known if not mark.startswith(_UNCONFIRMED))
 
 
@@ -153,13 +158,13 @@ def _marks_in(found: JsonObject, name: str) -> frozenset[str]:
 
 
 def fingerprint(*parts: Any) -> str:
-    """The fingerprint of values that are JSON, without secrets."""
+    """Return a fingerprint of JSON values. They must contain no secrets."""
     text = jsontext.dumps(parts, sort_keys=True)
     return hashlib.sha256(text).hexdigest()[:_PUT_DIGITS]
 
 
 def marks(found: Iterable[Difference]) -> frozenset[str]:
-    """Return each difference as a short hash of where it is, and of both values."""
+    """Return a short hash of each difference: of its path and both values."""
     return frozenset(difference_mark(one) for one in found)
 
 
@@ -181,11 +186,12 @@ _NONE: Mapping[str, int] = MappingProxyType({})
 
 @attrs.frozen
 class RepairAttempts:
-    """Marks of one object's differences.
+    """The PUTs that were sent to repair one object's differences, by the mark of the
+    difference.
 
-    pending: those that the last PUT should repair. repairs: the number of PUTs for
-    each. at: the time of the last PUT, in `Clock.monotonic` seconds. calm: syncs in a
-    row since then that found nothing.
+    pending: marks of differences that the last PUT should repair. repairs: number of
+    PUTs for each mark. at: time of the last PUT, in `Clock.monotonic` seconds. calm:
+    number of syncs in a row since then that found no difference.
     """
 
     pending: frozenset[str] = frozenset()
@@ -194,8 +200,8 @@ class RepairAttempts:
     calm: int = 0
 
     def started(self, found: frozenset[str], *, at: float) -> "RepairAttempts":
-        """Return the attempts with one more for each of these, before a PUT for
-        them.
+        """Return the attempts with one more for each of these differences, before a PUT
+        that should repair them.
         """
         more = {difference: self.repairs.get(difference, 0) + 1 for difference in found}
         return RepairAttempts(found, {**self.repairs, **more}, at)
@@ -205,10 +211,10 @@ class RepairAttempts:
         return max((self.repairs.get(difference, 0) for difference in found), default=0)
 
     def in_order(self) -> "RepairAttempts":
-        """Return the attempts after a sync that found nothing. Those for undeclared
-        values
-        count until a day of hourly syncs was calm: such a value may move by itself at
-        every second sync.
+        """Return the attempts after a sync that found no difference.
+
+        Attempts for undeclared values are forgotten only after a day of hourly syncs
+        without one, because such a value may change by itself at every second sync.
         """
         times, calm = self.repairs.get(UNDECLARED, 0), self.calm + 1
         if not times or calm >= _MOST_CALM:
@@ -216,8 +222,9 @@ class RepairAttempts:
         return RepairAttempts(frozenset(), {UNDECLARED: times}, self.at, calm)
 
     def finished(self, given_up: Iterable[str]) -> "RepairAttempts":
-        """After the PUT's result was read; given_up: no PUT is sent for these any
-        more.
+        """Return the attempts after the PUT's result was read.
+
+        given_up: marks of differences for which no PUT is sent any more.
         """
         dropped = frozenset(given_up)
         left = {m: n for m, n in self.repairs.items() if m not in dropped}

@@ -1,8 +1,8 @@
-"""The decision of an object about a resource that is there before the object. Pure.
+"""The decision whether an object takes over a resource that exists already. Pure.
 
 The annotation `asoreconcile/if-exists` is decided once. Until then the operator's own
 annotation `asoreconcile/existence` says `undecided`; it is written with the claim, so
-that no object that has written before is asked again. Rule: OW-3.
+that an object that was claimed earlier need not decide. Rule: OW-3.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,9 +24,10 @@ _REMOVED = frozenset({"list-extra", "map-extra"})
 def stated_policy(
     own: Mapping[str, str], inherited: Mapping[str, str]
 ) -> IfExists | None:
-    """Return the object's value, else the Namespace's; None if neither has a value.
+    """Return the stated choice: the object's, else the Namespace's; None if neither
+    states one.
 
-    An unknown value fails: its author meant to forbid something.
+    An unknown value counts as `fail`, because its author meant to forbid something.
     """
     value = own.get(IF_EXISTS) or inherited.get(IF_EXISTS)
     if not value:
@@ -61,7 +62,9 @@ def note_of_claim(
 
 
 def what_changes(found: Iterable[Difference]) -> str:
-    """Return the paths that a PUT will change and remove, as a clause; no values."""
+    """Return a clause that names the paths a PUT will change and remove, without
+    values.
+    """
     ordered = list(found)
     changed = [one.path for one in ordered if one.kind not in _REMOVED]
     removed = [one.path for one in ordered if one.kind in _REMOVED]

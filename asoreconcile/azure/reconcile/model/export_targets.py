@@ -12,7 +12,7 @@ CONFIG_MAP_EXPRESSIONS = "configMapExpressions"
 
 
 def destinations(obj: JsonObject) -> set[tuple[str, str]]:
-    """(kind, name) of each Secret and ConfigMap that the spec exports to."""
+    """Return kind and name of each Secret and ConfigMap that the spec exports to."""
     found = set()
     for kind, field in (
         ("Secret", SECRET_EXPRESSIONS),
@@ -33,8 +33,9 @@ def destinations(obj: JsonObject) -> set[tuple[str, str]]:
 
 
 def shown_values(obj: JsonObject) -> set[str]:
-    """The values that an object itself shows, such as an address: no secrets, although
-    they may be exported to a Secret.
+    """Return the values that an object shows itself, such as an address.
+
+    They are not secret, although they may be exported to a Secret.
     """
     return set(_leaves([spec(obj), status(obj)]))
 
@@ -48,12 +49,12 @@ def _leaves(value: Any) -> Iterator[str]:
 
 
 def expression_targets(obj: JsonObject, field: str) -> set[str]:
-    """The names of the objects that the expressions of a field write."""
+    """Return the names of the objects that the expressions of a field write."""
     return {str(one["name"]) for _, one in expressions(obj, field) if one.get("name")}
 
 
 def expressions(obj: JsonObject, field: str) -> Iterator[tuple[str, JsonObject]]:
-    """The entries of a field that are objects, and where each is written."""
+    """Return the entries of a field that are JSON objects, each with its path."""
     listed = dig(obj, f"spec.operatorSpec.{field}")
     for index, one in enumerate(listed if isinstance(listed, list) else ()):
         if isinstance(one, dict):

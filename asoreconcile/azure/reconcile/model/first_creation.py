@@ -1,7 +1,7 @@
 """Tells whether the next PUT of an object may be its first one. Pure.
 
-Some extensions destroy or restore what a deleted resource left behind. An object asks
-for that once, when it is applied; a resource that is deleted later is another matter.
+Some extensions purge or restore the remains of a deleted resource. They do so only at
+the first PUT of an object, not when its resource is deleted later.
 """
 
 from asoreconcile.azure.reconcile.model.drift_baseline import OBSERVED
@@ -9,12 +9,15 @@ from asoreconcile.base.objects import JsonObject, annotations, status
 
 
 def was_there(found: JsonObject) -> bool:
-    """Return whether a status has ever come from Azure: conditions alone are ours."""
+    """Return whether a status contains values from Azure. The operator itself writes
+    only conditions.
+    """
     return any(name != "conditions" for name in found)
 
 
 def is_first_creation(obj: JsonObject) -> bool:
-    """Return whether nothing says that a resource of this object was ever read or PUT.
+    """Return whether there is no sign that a resource of this object was ever read or
+    PUT.
 
     obj: reads `status` and the annotation with the record of the last PUT.
     """

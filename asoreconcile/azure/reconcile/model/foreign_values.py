@@ -1,4 +1,4 @@
-"""Tells which values of others a PUT removes or overwrites. Pure.
+"""Finds the values of other writers that a PUT removes or overwrites. Pure.
 
 A value is foreign if the object did not declare it in its last accepted PUT. The record
 of that PUT has a short hash of each declared path, and of each element of its lists.
@@ -39,7 +39,7 @@ def places_of(body: JsonObject) -> str:
 def replaced_paths(
     found: Sequence[Difference], before: DriftBaseline | None, put: str
 ) -> list[str]:
-    """Return the paths at which a PUT removes or overwrites what others wrote.
+    """Return the paths at which a PUT removes or overwrites values of other writers.
 
     found: the differences between the body and the last read. before: the record of the
     last PUT; without one, nothing was declared. put: the fingerprint of the PUT.
@@ -99,7 +99,7 @@ def _places(path: str, value: Any) -> Iterator[str]:
 
 
 def _stated(element: JsonObject) -> dict[str, str]:
-    """Return the members of a list's element, without objects and lists."""
+    """Return the members of a list's element that are neither objects nor lists."""
     return {
         name: plain(value)
         for name, value in element.items()

@@ -1,4 +1,5 @@
-"""The values of `asoreconcile/if-exists`, for a resource that Azure has already.
+"""The annotation `asoreconcile/if-exists`: whether an object may take over a resource
+that exists already.
 
 Rule: OW-3. Pure.
 """
@@ -16,7 +17,7 @@ _MOST_SHOWN = 40
 
 
 class IfExists(Enum):
-    """`asoreconcile/if-exists`, on an object or its Namespace."""
+    """The values of `asoreconcile/if-exists`, on an object or its Namespace."""
 
     ADOPT = "adopt"  # as ASO does: it is changed to match the spec
     ADOPT_IF_SAME = "adopt-if-same"  # only if it matches the spec already
@@ -29,7 +30,8 @@ def if_exists_of(own: Mapping[str, str], inherited: Mapping[str, str]) -> IfExis
 
     own, inherited: the annotations of the object and of its Namespace.
 
-    Raises ConditionError for an unknown value: a misspelt `fail` must not adopt.
+    Raises ConditionError for an unknown value: a misspelt `fail` must not count as
+    ADOPT.
     """
     value = own.get(IF_EXISTS) or inherited.get(IF_EXISTS)
     if not value:
@@ -47,10 +49,11 @@ def if_exists_of(own: Mapping[str, str], inherited: Mapping[str, str]) -> IfExis
 
 
 def require_adoptable(choice: IfExists, what: str, *, differs: str = "") -> bool:
-    """Return whether a resource that was there is written to; false if it is only read.
+    """Return whether PUTs may change a resource that exists already; false if it is
+    only read.
 
-    what: the resource, as the subject of a sentence. differs: where it differs from
-    the spec; "" if it matches.
+    what: description of the resource, as the subject of a sentence. differs: the paths
+    at which it differs from the spec; "" if it matches.
 
     Raises ConditionError `AlreadyExists` if the object must not have the resource.
     """

@@ -26,7 +26,7 @@ _PART = re.compile(r"(?:(\*|\?)|(\w+)(?:-(\w+))?)(?:/(\d+))?")
 
 @attrs.frozen
 class _Field:
-    """A field of an expression. names: names of the values from `low`."""
+    """A field of a cron expression. names: names of its values, starting at `low`."""
 
     name: str
     low: int
@@ -40,15 +40,15 @@ _WEEKDAY = _Field("weekday", 0, _SUNDAY, _WEEKDAYS)
 
 
 class WindowError(ValueError):
-    """The text names no windows; the message says what is wrong."""
+    """A text does not describe maintenance windows; the message says what is wrong."""
 
 
 @attrs.frozen
 class Cron:
     """A cron expression.
 
-    times: hours and minutes, sorted. by_both: if true, a day counts if its date or its
-    weekday is named, as when both fields are restricted; else both must be named.
+    times: hours and minutes, sorted. by_both: true if both the date and the weekday are
+    restricted: then either is enough for a day to match; else both must match.
     """
 
     times: tuple[tuple[int, int], ...]
@@ -58,7 +58,7 @@ class Cron:
     by_both: bool
 
     def is_on(self, day: date) -> bool:
-        """Return whether the expression names a day."""
+        """Return whether the expression includes a day."""
         if day.month not in self.months:
             return False
         by_date = day.day in self.days
@@ -130,8 +130,8 @@ EXAMPLE = "0 2 * * sat 4h Europe/Berlin"
 class Window:
     """A recurring span of time.
 
-    A start at a local time that a clock change skips is as much later as the clock is
-    put forward; of a local time that occurs twice, the first one counts.
+    If a clock change skips the local time of a start, the window starts later by the
+    length of the change. If the local time occurs twice, the first one counts.
     """
 
     cron: Cron
@@ -139,7 +139,7 @@ class Window:
     zone: tzinfo
 
     def is_open(self, now: datetime) -> bool:
-        """Return whether a time is within the window. now: aware."""
+        """Return whether a time is within the window. now: a time with its zone."""
         here = now.astimezone(self.zone).date()
         # Two days more than needed, as local days differ in length.
         days = self.duration.days + 2
@@ -175,9 +175,9 @@ class Window:
 
 
 def opens_at(windows: Sequence[Window], now: datetime) -> datetime | None:
-    """Return the start of the next window, in UTC; None while one is open.
+    """Return the start of the next window, in UTC; None while a window is open.
 
-    now: aware.
+    now: a time with its zone.
     """
     if any(window.is_open(now) for window in windows):
         return None

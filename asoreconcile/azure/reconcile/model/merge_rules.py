@@ -50,7 +50,10 @@ def merge_rules(
 def _foreign_tags(
     own: Mapping[str, str], inherited: Mapping[str, str], default: ForeignTags
 ) -> ForeignTags:
-    """An unknown value keeps foreign tags: its author may have meant to."""
+    """Return the mode in force.
+
+    An unknown value keeps foreign tags, because its author may have meant that.
+    """
     value = own.get(FOREIGN_TAGS) or inherited.get(FOREIGN_TAGS)
     try:
         return ForeignTags(value) if value else default
@@ -64,8 +67,8 @@ def autoscaled_by(
     arm_id: str,
     settings: Iterable[JsonObject],
 ) -> MovingValue | None:
-    """Return the value that an autoscale setting of Azure Monitor moves; None if no
-    setting that is enabled targets the resource.
+    """Return the value that an autoscale setting of Azure Monitor changes; None if no
+    enabled setting targets the resource.
 
     key, arm_id: the resource's object and id. settings: the objects of that kind.
     """
@@ -88,7 +91,7 @@ def autoscaled_by(
 
 
 def _count(profile: Any, bound: str) -> float:
-    """Return a bound of a profile, which Azure has as a text."""
+    """Return a bound of an autoscale profile as a number; Azure stores it as a text."""
     value = ((profile or {}).get("capacity") or {}).get(bound)
     try:
         return float(str(value))

@@ -3,7 +3,8 @@
 One pure function takes the declared body, the names that accepted PUTs declared, the
 last read and the rules, and returns the body to send, the body to compare, and the rest
 of the resource. The rules are the mode of foreign tags (OW-1), the ignored fields
-(OW-2) and the values that Azure moves at the author's own wish (OW-8).
+(OW-2) and the values that Azure changes because the author has asked for it, as by
+autoscaling (OW-8).
 """
 
 import re
@@ -35,8 +36,8 @@ _DIGEST_DIGITS = 4
 class MergeRules:
     """The values that a PUT leaves alone.
 
-    keeps_tags: whether foreign tags are kept. looks_first: whether a read comes before
-    the first PUT.
+    keeps_tags: whether tags of other writers are kept. looks_first: whether the first
+    PUT is preceded by a read.
     """
 
     keeps_tags: bool = False
@@ -46,7 +47,7 @@ class MergeRules:
 
     @property
     def digest(self) -> str:
-        """A short hash of the rules of one object; "" for those of its type alone."""
+        """A short hash of an object's rules; "" if only the rules of its type apply."""
         texts = sorted(field.text for field in self.ignored)
         if not texts and self.keeps_tags:
             return ""
@@ -61,9 +62,9 @@ class MergedBody:
     """The two bodies of an object and the rest of its resource.
 
     body: the body to send. wanted: the body to compare with the resource. shown: the
-    resource without the values that are left alone. tags: names of foreign tags in the
-    body. unshown: ignored paths in the spec's words that Azure does not show. digest:
-    the digest of the rules.
+    resource without the values that the PUT leaves alone. tags: names of foreign tags
+    in the body. unshown: ignored paths in the spec's words that Azure does not show.
+    digest: the digest of the rules.
     """
 
     body: JsonObject = attrs.field(repr=False)
@@ -77,11 +78,12 @@ class MergedBody:
 def merged(
     body: JsonObject, have: JsonObject | None, rules: MergeRules, declared: Declared
 ) -> MergedBody:
-    """Return the body with the values that are not this object's to change.
+    """Return the body completed with the values in Azure that this object must not
+    change.
 
-    body: the body of the spec and the extensions. have: the resource; None if there is
-    none, so that nothing is merged. declared: the names that this object declares, and
-    has declared before. Changes none of them.
+    body: the body of the spec and the extensions. have: the resource; None if it does
+    not exist, so that nothing is merged. declared: the names that this object declares,
+    and has declared before. No argument is changed.
     """
     if have is None:
         return MergedBody(body, body, {})
@@ -126,7 +128,9 @@ def _with_foreign_tags(
 def _moved(
     row: MovingValue, body: JsonObject, have: JsonObject, shown: JsonObject
 ) -> tuple[JsonObject, JsonObject]:
-    """Return the body and the rest of the resource under one row."""
+    """Return the body and the rest of the resource after applying one row of the table
+    of moving values.
+    """
     if not row.inside:
         return _moved_in(row, body, have, shown, root=body, root_have=have)
     *above, leaf = row.inside.split("/")
@@ -199,7 +203,7 @@ def _bound(
 
 
 def _rank(value: Any) -> tuple[float, ...]:
-    """Return the order of numbers, and of versions such as `1.31.4`."""
+    """Return a sort key for numbers and for versions such as `1.31.4`."""
     if isinstance(value, int | float):
         return (float(value),)
     return tuple(float(digits) for digits in _NUMBERS.findall(str(value)))
@@ -209,9 +213,8 @@ def _rank(value: Any) -> tuple[float, ...]:
 class _Ignored:
     """The merge of one ignored field.
 
-    inside: the values that a PUT may write at its place. hides: whether to hide a value
-    that Azure does not show, so that it is not compared. unshown: whether there was
-    such a value.
+    inside: the writable values at the field. hides: whether to hide a value that Azure
+    does not show, so that it is not compared. unshown: whether there was such a value.
     """
 
     inside: Inside
@@ -219,8 +222,9 @@ class _Ignored:
     unshown: bool = False
 
     def taken(self, want: Any, have: Any, steps: Sequence[PathStep]) -> Any:
-        """Return the wanted value with the resource's at the place. have: None if Azure
-        does not show it.
+        """Return the wanted value in which the ignored field has the resource's value.
+
+        have: the resource's value; None if Azure does not show it.
         """
         if not steps:
             return self.all_of(want, have)
@@ -258,7 +262,9 @@ class _Ignored:
         return out
 
     def all_of(self, want: Any, have: Any) -> Any:
-        """Return the resource's value as a PUT may write it; else the wanted one."""
+        """Return the writable part of the resource's value; the wanted value if there
+        is none.
+        """
         if have is not None and self.inside is not None:
             return _writable(self.inside, want, have)
         if want is not None:
@@ -288,15 +294,17 @@ def _keys(ours: JsonObject, theirs: JsonObject, step: PathStep) -> list[str]:
 
 
 def _key(found: JsonObject, name: str) -> str:
-    """Return the name as an object spells it."""
+    """Return the key of an object that equals a name except for letter case; the name
+    if there is none.
+    """
     if name in found:
         return name
     return next((key for key in found if key.casefold() == name.casefold()), name)
 
 
 def _writable(inside: Inside, want: Any, have: Any) -> Any:
-    """Return the part of Azure's value that a PUT may contain; secrets are the
-    spec's.
+    """Return the part of Azure's value that a PUT may contain, with the secrets of the
+    spec.
     """
     if isinstance(have, list):
         mine = _list(want)
@@ -332,7 +340,7 @@ def _set(body: JsonObject, steps: tuple[str, ...], value: Any) -> JsonObject:
 
 
 def _without(value: Any, steps: Sequence[PathStep]) -> Any:
-    """Return a copy of a resource without the place."""
+    """Return a copy of a resource without the values at a path."""
     if not isinstance(value, dict | list) or not steps:
         return value
     step, *rest = steps

@@ -1,4 +1,6 @@
-"""Tell values that Azure never shows from values that Azure does not have. Pure."""
+"""Distinguishes values that Azure never shows from values that Azure does not have.
+Pure.
+"""
 
 import re
 from collections.abc import Sequence
@@ -16,8 +18,10 @@ _STEP = re.compile(r"([^/\[\]]+)|\[([^\]]*)\]")
 
 
 def is_never_shown(version: KindVersion, found: Difference) -> bool:
-    """Return whether a wanted value is absent because Azure does not show it: the
-    kind's status, the schema of Azure's answers, lacks its field, or the type is known.
+    """Return whether a wanted value is absent because Azure never shows it.
+
+    That is so if the kind's status, which has the schema of Azure's answers, lacks the
+    field, or if a table for the type says so.
     """
     if found.kind != "absent":
         return False
@@ -46,7 +50,7 @@ def what_differs(
     """Return the paths at which a resource differs from the body of a PUT, and the
     values that Azure does not show.
 
-    found: their differences, in which a location does not count.
+    found: the differences between both bodies; a difference in location is ignored.
     """
     unseen = [one for one in found if is_never_shown(version, one)]
     paths = [one.path for one in found if one not in unseen]

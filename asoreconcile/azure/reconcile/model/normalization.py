@@ -1,4 +1,5 @@
-"""Decides when two ARM values mean the same: Azure changes the form of many.
+"""Decides whether two ARM values mean the same, because Azure changes the form of many
+values.
 
 Pure. The tolerated differences were seen in recorded traffic: the spelling of locations
 and ids, letter case, number, duration and time formats, white space, and empty against
@@ -40,8 +41,10 @@ def is_same(want: Any, have: Any) -> bool:
 
 
 def plain(value: Any) -> str:
-    """Return a scalar's normal form: equal for values of equal meaning, except
-    for formats.
+    """Return a scalar's normal form.
+
+    Values of equal meaning have equal normal forms, unless they are durations, times or
+    JSON texts.
     """
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -54,7 +57,7 @@ def plain(value: Any) -> str:
 
 
 def _is_same_id(want: str, have: str) -> bool:
-    """Compare ids; Azure may add the subscription to one without."""
+    """Return whether two ids are the same, if Azure has added a subscription to one."""
     return f"/{want}".startswith(_PROVIDERS) and f"/{have}".endswith(f"/{want}")
 
 

@@ -1,4 +1,4 @@
-"""The kind and name of an object, as others refer to it."""
+"""A reference to an object of the cluster: its kind and name."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ CONFIG_MAP = GroupKind("", "ConfigMap")
 
 
 class ObjectReference(NamedTuple):
-    """Any object of the cluster, by kind and name."""
+    """The kind, namespace and name of any object in the cluster."""
 
     group_kind: GroupKind
     key: ObjectKey

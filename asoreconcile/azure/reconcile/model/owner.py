@@ -1,7 +1,7 @@
 """Resolves an object's owner: the Kubernetes object or ARM id in its `spec.owner`.
 
 Owners are looked up by group and kind, never by version: parent and child are often
-written at different ones.
+written at different versions.
 """
 
 from typing import Protocol
@@ -53,7 +53,7 @@ class Owner:
     obj: the owning Kubernetes object; None when the owner is given by ARM id.
     arm_id: the owner's ARM id, "" while a Kubernetes owner has none. kept_as: the
     version that the cluster stores the owner in, which ASO's owner references name; ""
-    if that is the object's own.
+    if it is the version of `obj`.
     """
 
     arm_id: str
@@ -63,7 +63,9 @@ class Owner:
 
 
 def owner_reference(version: KindVersion, obj: JsonObject) -> JsonObject | None:
-    """`spec.owner` with the group and kind that the schema leaves out, or None."""
+    """Return `spec.owner`, completed with the group and kind that the schema implies;
+    None if the object has no owner.
+    """
     reference = spec(obj).get("owner")
     if not isinstance(reference, dict):
         return None
@@ -135,9 +137,9 @@ def resolve_owner(
 
 
 def require_ready(owner: Owner | None) -> None:
-    """At claim a Kubernetes owner must be Ready; later only its existence matters.
+    """Raise ConditionError `WaitingForOwner` if a Kubernetes owner is not Ready.
 
-    Raises ConditionError `WaitingForOwner`. Rules: R1.5, R1.6.
+    Used at the claim; later it is enough that the owner exists. Rules: R1.5, R1.6.
     """
     reason = _why_unready(owner.obj) if owner is not None and owner.obj else ""
     if reason:
@@ -145,7 +147,9 @@ def require_ready(owner: Owner | None) -> None:
 
 
 def _why_unready(owner: JsonObject) -> str:
-    """The message of a child that waits for this owner; "" if the owner is Ready."""
+    """Return the message of a child that waits for this owner; "" if the owner is
+    Ready.
+    """
     if is_ready(owner):
         return ""
     who = f"owner {owner.get('kind')} {key_of(owner).name!r}"
@@ -156,14 +160,17 @@ def _why_unready(owner: JsonObject) -> str:
 
 
 def waiting(message: str, *, retry: RetryClass = RetryClass.FAST) -> ConditionError:
-    """Return the condition WaitingForOwner. FAST: an owner may be Ready at any
-    moment.
+    """Return the condition WaitingForOwner.
+
+    retry: FAST by default, as an owner may become Ready at any moment.
     """
     return ConditionError(message, reason="WaitingForOwner", retry=retry)
 
 
 def owner_labels(owner: Owner | None) -> dict[str, str]:
-    """Labels for children of a Kubernetes owner; none for an ARM id. Rule: R2.3."""
+    """Return the labels for children of a Kubernetes owner; empty for an owner by ARM
+    id. Rule: R2.3.
+    """
     if owner is None or owner.obj is None or owner.group_kind is None:
         return {}
     return {
@@ -176,7 +183,9 @@ def owner_labels(owner: Owner | None) -> dict[str, str]:
 def with_owner_reference(
     references: list[JsonObject], owner: Owner | None
 ) -> list[JsonObject]:
-    """Return the ownerReferences with the owner in them once, with its present uid."""
+    """Return the ownerReferences with exactly one entry for the owner, with its present
+    uid.
+    """
     if owner is None or owner.obj is None or owner.group_kind is None:
         return references
     kept_as = owner.kept_as

@@ -1,4 +1,5 @@
-"""An object's own pace: pause, maintenance windows, sync period, reconcile now. Pure.
+"""Annotations that decide when an object is reconciled: pause, maintenance windows,
+sync period, reconcile now. Pure.
 
 Rule: OW-7.
 """
@@ -64,8 +65,8 @@ def closed_at(
 ) -> Closed | None:
     """Return why nothing may be changed now; None if it may.
 
-    now: aware. Windows that cannot be read never open: their author meant to forbid
-    changes at some time.
+    now: a time with its zone. Windows that cannot be read count as closed, because
+    their author meant to forbid changes at some time.
     """
     text = own.get(MAINTENANCE_WINDOWS) or inherited.get(MAINTENANCE_WINDOWS)
     if not text or unhandled_request(own):
@@ -102,7 +103,7 @@ def parse_period(text: str) -> float | None:
 def period_of(
     own: Mapping[str, str], inherited: Mapping[str, str], default: float | None
 ) -> float | None:
-    """Return the sync period in force, in seconds; None is never.
+    """Return the sync period in force, in seconds; None if there are no syncs.
 
     A value that cannot be read counts as absent; `wrong_values` reports it.
     """

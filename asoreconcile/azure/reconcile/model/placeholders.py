@@ -1,8 +1,9 @@
 """Fills the required fields of a spec whose object only reads its resource.
 
-A CRD requires fields whatever an annotation says, but the API server checks them after
-it has asked the mutating webhook. The values are never sent: the annotation
-`asoreconcile/placeholders` names their paths, and while it names one, no PUT is sent.
+A CRD requires these fields even if an annotation says that the object only reads, but
+the API server checks them only after the mutating webhook, which fills them in. The
+placeholders are never sent: the annotation `asoreconcile/placeholders` names their
+paths, and as long as it names one, no PUT is sent.
 Rule: OW-3. Pure.
 """
 
@@ -46,8 +47,8 @@ def with_placeholders(
     own annotation says that it only reads its resource; the same object if nothing
     changes.
 
-    old: the object before a write, which names a placeholder no more if it changes its
-    value.
+    old: the object before a write. If the write changes the value of a placeholder, the
+    annotation no longer names it.
     """
     notes = annotations(obj)
     named = notes.get(PLACEHOLDERS, "")
@@ -91,7 +92,9 @@ def placeholders_left(names: str) -> ConditionError:
 
 @attrs.frozen
 class _Part:
-    """The schema of a part of a spec, and the mapping table that knows its unions."""
+    """The schema of a part of a spec, and the mapping table that describes its
+    unions.
+    """
 
     schema: JsonObject
     table: Table | None
@@ -111,7 +114,7 @@ class _Part:
         return [name for name in names if value.get(name) is None]
 
     def least(self) -> Any:
-        """Return the least value that is permitted, always the same."""
+        """Return the smallest value that the schema permits; always the same one."""
         schema = self.schema
         if schema.get("enum"):
             return schema["enum"][0]
@@ -133,7 +136,7 @@ class _Part:
         return {name: self.at(name).least() for name in self.required({})}
 
     def missing(self, value: JsonObject, above: str = "") -> Iterator[tuple[str, Any]]:
-        """Yield path and least value of each required field that is not there."""
+        """Yield path and smallest value of each required field that is absent."""
         for name in self.required(value):
             yield f"{above}{name}", self.at(name).least()
         for name, inner in value.items():

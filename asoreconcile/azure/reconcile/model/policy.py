@@ -35,9 +35,10 @@ def policy_of(
     namespace_annotations: Mapping[str, str],
     default: Policy,
 ) -> Policy | None:
-    """Return the policy in force; None if its value is unknown: it may have been meant
-    to protect the resource, so nothing may be written or deleted (`annotation_values`
-    reports it).
+    """Return the policy in force; None if its value is unknown.
+
+    An unknown value may have been meant to protect the resource, so nothing may be
+    written or deleted (`annotation_values` reports it).
 
     The object's annotation wins over its namespace's, which wins over the default; an
     empty value counts as absent. Rule: R1.7.
@@ -59,9 +60,9 @@ def concerns(
 ) -> bool:
     """Return whether a change of a policy annotation is a reason for a reconcile.
 
-    A change to or from `skip` is one (R6.1, R6.3), and to or from an unknown value,
-    which is reported. For an object that is being deleted any change is: it may have
-    waited for `detach-on-delete`.
+    A change to or from `skip` is a reason (R6.1, R6.3), and so is a change to or from
+    an unknown value, which must be reported. For an object that is being deleted every
+    change is a reason, because it may wait for `detach-on-delete`.
     """
     old, new = before.get(RECONCILE_POLICY), after.get(RECONCILE_POLICY)
     if old == new:

@@ -20,7 +20,9 @@ _SHOWN = 5
 
 
 def why_held(own: Mapping[str, str], inherited: Mapping[str, str]) -> str:
-    """Return why an object's resource is not deleted and how to let it go, or ""."""
+    """Return why an object's resource is protected from deletion and how to lift the
+    protection, or "".
+    """
     whose = switched_by(own, inherited, DELETION_PROTECTION)
     if not whose:
         return ""
@@ -33,7 +35,9 @@ def why_held(own: Mapping[str, str], inherited: Mapping[str, str]) -> str:
 
 
 def why_held_by(protected: Sequence[ObjectReference]) -> str:
-    """Return why a resource is not deleted that contains those of protected objects."""
+    """Return why a resource is not deleted if it contains resources of protected
+    objects.
+    """
     return (
         f"nothing is deleted in Azure: this resource contains {names_of(protected)}, "
         f"which {DELETION_PROTECTION} protects. Delete or release those objects first. "

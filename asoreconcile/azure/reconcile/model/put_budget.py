@@ -1,4 +1,4 @@
-"""Limits the PUTs that follow a success although nobody edited the object. Pure.
+"""Limits the PUTs that follow a success although the object was not edited. Pure.
 
 Two objects can change each other's inputs without end, through what they export. The
 retries of a refused PUT have their own back-off (R4.1), and edits are not limited.

@@ -1,7 +1,7 @@
-"""The part of Azure that a Namespace's objects may write: scopes and resource types.
+"""Checks that a Namespace's objects write only in the scopes and types it is allowed.
 
-An administrator writes both lists on the Namespace. No annotation of an object widens
-them. Pure.
+An administrator writes a list of scopes and a list of resource types as annotations of
+the Namespace. No annotation of an object can widen them. Pure.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,9 +17,10 @@ def require_in_reach(
     inherited: Mapping[str, str],
     is_granted: Callable[[], bool],
 ) -> None:
-    """Make sure that a Namespace may write a resource. inherited: the Namespace's
-    annotations. is_granted: see `why_out_of_reach`. Raises ConditionError
-    `NotAllowedInNamespace`, and what is_granted raises.
+    """Make sure that objects of a Namespace may write a resource.
+
+    inherited: the Namespace's annotations. is_granted: see `why_out_of_reach`. Raises
+    ConditionError `NotAllowedInNamespace`, and the exceptions of is_granted.
     """
     if why := why_out_of_reach(arm_id, arm_type, inherited, is_granted):
         raise ConditionError(
@@ -39,12 +40,12 @@ def why_out_of_reach(
 ) -> str:
     """Return why a Namespace may not write a resource, or "".
 
-    arm_id: "" checks the type alone. is_granted: returns whether the namespace of an
-    owner allows the id if no scope does.
+    arm_id: id of the resource; if "", only the type is checked. is_granted: called if
+    no scope allows the id; returns whether the namespace of an owner allows it.
 
-    A scope allows the resources below it, and a type or provider those of its types. A
-    list that is empty, or names something else than a scope, allows nothing: it
-    was meant to restrict the Namespace.
+    A scope allows all resources below it; a type allows resources of that type, and a
+    provider those of all its types. A list that is empty or invalid allows nothing,
+    because it was meant to restrict the Namespace.
     """
     types = _listed(inherited, ALLOWED_TYPES)
     scopes = _listed(inherited, ALLOWED_SCOPES)

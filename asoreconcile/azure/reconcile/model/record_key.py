@@ -1,4 +1,4 @@
-"""The key by which the operator knows its own records again.
+"""The key with which the operator marks its records, to recognize them later.
 
 Every user who may edit an object can write its annotations and labels, and some can
 write its status. A record that must not be forged therefore has a mark, which only the
@@ -34,9 +34,9 @@ def _is_long_enough(_: object, __: object, value: bytes) -> None:
 class RecordKey:
     """A secret key for marks and hashes. Safe from any thread.
 
-    previous: the key before the last rotation, or b"": its marks and hashes count as
-    this key's, and no new ones are made with it. A mark never equals a hash of the same
-    text: each use of the key has a prefix of its own.
+    previous: the key before the last rotation, or b"". Its marks and hashes are still
+    accepted, but new ones are made with the present key only. A mark never equals a
+    hash of the same text, because each use of the key has its own prefix.
     """
 
     _key: bytes = attrs.field(repr=False, validator=_is_long_enough)
@@ -81,13 +81,15 @@ class RecordKey:
         return self._matches(b"mark", parts, mark)
 
     def keyed_hash(self, text: str) -> str:
-        """Return a hash of a text that cannot be guessed without the key, such as of a
-        password.
+        """Return a hash of a text such as a password. Without the key the text cannot
+        be guessed from the hash.
         """
         return _tag(self._key, b"hash", (text,))
 
     def is_hash_of(self, text: str, stored: str) -> bool:
-        """Return whether a hash is one of the text, by this key or the previous one."""
+        """Return whether this key or the previous one makes the stored hash from the
+        text.
+        """
         return self._matches(b"hash", (text,), stored)
 
     def _matches(self, use: bytes, parts: Sequence[str], tag: str) -> bool:

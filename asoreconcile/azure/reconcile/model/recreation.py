@@ -1,8 +1,8 @@
 """The state of a resource that is deleted in order to be made again. Pure.
 
-An annotation of the operator's records the state. It has a mark of the operator's key
-and is bound to the object's uid, its Azure id and the generation of its spec, so that
-each generation leads to one deletion at most. Rule: OW-6.
+An annotation records the state. It has a mark made with the operator's key and is bound
+to the object's uid, its Azure id and the generation of its spec, so that each
+generation leads to one deletion at most. Rule: OW-6.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,14 +23,14 @@ RECREATES = "RecreatesResource"
 
 
 class OnImmutable(Enum):
-    """`asoreconcile/on-immutable`, on an object."""
+    """The values of the annotation `asoreconcile/on-immutable` of an object."""
 
     KEEP = "keep"  # the condition names the field
     RECREATE = "recreate"  # the resource is deleted and made again
 
 
 class Stage(Enum):
-    """How far a recreation is."""
+    """The stage of a recreation."""
 
     DELETING = "deleting"  # a DELETE may be sent, or was
     DELETED = "deleted"  # the resource was gone: the next PUT makes it again
@@ -50,19 +50,25 @@ class Recreation:
 
 
 def is_asked_for(own: Mapping[str, str]) -> bool:
-    """Return whether the object's annotations permit to delete and make again."""
+    """Return whether the object's annotations permit that its resource is deleted and
+    made again.
+    """
     return own.get(ON_IMMUTABLE) == OnImmutable.RECREATE.value
 
 
 def says_deleting(own: Mapping[str, str]) -> bool:
-    """Return whether annotations state that a recreation runs, whoever wrote them."""
+    """Return whether annotations state that a recreation runs; their mark is not
+    checked.
+    """
     return own.get(RECREATION, "").startswith(f"{Stage.DELETING.value} ")
 
 
 def recreation_of(obj: JsonObject, key: Callable[[], RecordKey]) -> Recreation | None:
-    """Return the recorded recreation of an object; None without one of this operator.
+    """Return the recorded recreation of an object; None if this operator has recorded
+    none.
 
-    key: source of the key, called only if there is a record to verify. Raises as it.
+    key: function that returns the key; called only if there is a record to verify. Its
+    exceptions are raised.
     """
     notes = annotations(obj)
     match (notes.get(RECREATION) or "").split(" "):

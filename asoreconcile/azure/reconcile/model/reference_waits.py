@@ -1,4 +1,5 @@
-"""Whether the objects that a spec names are far enough for a PUT that refers to them.
+"""Decides whether a PUT may be sent before the objects that its spec refers to are
+ready.
 
 Pure. Rule: OW-5.
 """
@@ -27,18 +28,21 @@ PATIENCE_SECONDS = 600.0
 def waits_for_references(
     own: Mapping[str, str], inherited: Mapping[str, str], *, default: bool
 ) -> bool:
-    """Return the choice in force: the object's, else its Namespace's, else the
-    operator's. Any value but `false` waits.
+    """Return whether an object waits for its references: its own choice, else its
+    Namespace's, else the operator's.
+
+    Any value but `false` means that it waits.
     """
     value = own.get(WAIT_FOR_REFERENCES) or inherited.get(WAIT_FOR_REFERENCES)
     return value != Switch.OFF.value if value else default
 
 
 def is_far_enough(arm_type: str, target: JsonObject, *, is_accepted: bool) -> bool:
-    """Return whether Azure takes a reference of an object of a type to a target.
+    """Return whether Azure accepts a reference from a resource of this type to a
+    target.
 
-    is_accepted: whether Azure has accepted a PUT of the target. A target that only
-    reads its resource shows the resource in its status.
+    is_accepted: whether Azure has accepted a PUT of the target. For a target that only
+    reads its resource, the resource must appear in its status.
     """
     arm_id = annotations(target).get(RESOURCE_ID) or ""
     found = status(target)
@@ -58,7 +62,7 @@ def waiting_for(
 ) -> ConditionError:
     """Return the condition of an object that waits for others.
 
-    seconds: for how long it has waited. is_info: whether a short wait has the severity
+    seconds: time since it began to wait. is_info: whether a short wait has the severity
     Info.
     """
     is_long = seconds >= PATIENCE_SECONDS

@@ -1,9 +1,10 @@
 """A fingerprint of everything that Azure has and a PUT may write. Pure.
 
-Comparing with the spec covers only what the spec declares. The fingerprint also covers
-values that Azure filled in or stores differently. It is taken once a PUT has settled.
-If a later sync finds another one, somebody changed something. It contains no value that
-came from a Secret, and what it was made from cannot be read from it.
+A comparison with the spec covers only the values that the spec declares. The
+fingerprint also covers values that Azure filled in or stores differently. It is taken
+after a PUT has settled. If a later sync finds another fingerprint, another writer has
+changed the resource. It is made without values from Secrets, and no value can be read
+from it.
 """
 
 import hashlib
@@ -56,12 +57,14 @@ def snapshot(
 
 
 def is_comparable(one: str, other: str) -> bool:
-    """Return whether two snapshots were made by the same algorithm; False with ""."""
+    """Return whether two snapshots were made by the same algorithm; False if one is
+    "".
+    """
     return bool(one) and one.partition(".")[0] == other.partition(".")[0]
 
 
 def _declared(value: Any, properties: Any, name: str) -> Any:
-    """The elements of a collection that are declared."""
+    """Return the elements of a collection that the body declares."""
     if not isinstance(value, list):
         return value
     wanted = None
@@ -82,8 +85,8 @@ def _name_of(value: Any) -> str:
 
 
 def _canonical(value: Any) -> Any:
-    """Return a normal form, independent of the order of lists, letter case, and null or
-    empty values.
+    """Return a normal form of a value, in which letter case, the order of lists, and
+    null or empty values make no difference.
     """
     if isinstance(value, dict):
         inner = {

@@ -1,7 +1,7 @@
 """Annotations that switch something on, for an object or a whole Namespace. Pure.
 
-The switches hold the operator back, so any value but `false` switches on: a misspelt
-`true` must not let a request leave. An object's `false` does not lift its Namespace's
+The switches hold the operator back, so any value but `false` switches on: if `true` is
+misspelt, no request may be sent. An object's `false` does not lift its Namespace's
 value.
 """
 
@@ -20,7 +20,7 @@ class Switch(Enum):
 
 
 def is_on(annotations: Mapping[str, str], name: str) -> bool:
-    """Return whether an object's or a Namespace's annotations switch on."""
+    """Return whether annotations of an object or a Namespace switch something on."""
     value = annotations.get(name)
     return bool(value) and value != Switch.OFF.value
 
@@ -28,7 +28,9 @@ def is_on(annotations: Mapping[str, str], name: str) -> bool:
 def switched_by(
     own: Mapping[str, str], inherited: Mapping[str, str], name: str
 ) -> Whose:
-    """Return whose annotation switches on for an object, or ""."""
+    """Return which annotation switches on for an object, its own or its Namespace's, or
+    "".
+    """
     if is_on(own, name):
         return "object"
     return "Namespace" if is_on(inherited, name) else ""

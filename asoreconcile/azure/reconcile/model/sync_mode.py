@@ -11,9 +11,9 @@ SYNC_MODE = OWN_PREFIX + "sync-mode"
 
 
 class SyncMode(Enum):
-    """`asoreconcile/sync-mode`, on an object or its Namespace.
+    """The values of `asoreconcile/sync-mode`, on an object or its Namespace.
 
-    ASORECONCILE_SYNC_MODE is the default for all others.
+    ASORECONCILE_SYNC_MODE is the default for objects without the annotation.
     """
 
     PUT = "put"  # as ASO does: each sync is a PUT
@@ -24,8 +24,8 @@ class SyncMode(Enum):
 class BulkReads(Enum):
     """The requests by which syncs read resources (`ASORECONCILE_BULK_READS`)."""
 
-    OFF = "off"  # by one GET each
-    LIST = "list"  # by a list for many, where there are many
+    OFF = "off"  # one GET for each resource
+    LIST = "list"  # one list for many resources, if there are many
 
 
 class Undeclared(Enum):
@@ -42,8 +42,8 @@ class Undeclared(Enum):
 class ForeignTags(Enum):
     """The treatment of tags in Azure that the object never declared.
 
-    `asoreconcile/foreign-tags`, on an object or its Namespace.
-    ASORECONCILE_FOREIGN_TAGS is the default for all others.
+    The annotation is `asoreconcile/foreign-tags`, on an object or its Namespace.
+    ASORECONCILE_FOREIGN_TAGS is the default for objects without it.
     """
 
     KEEP = "keep"  # the PUT has them as Azure has them

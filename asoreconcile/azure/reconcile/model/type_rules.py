@@ -24,7 +24,9 @@ def _utf8(want: Any, have: Any, _values: Sequence[Any]) -> bool:
 
 
 def _same_end(want: Any, have: Any, _values: Sequence[Any]) -> bool:
-    """An id that Azure completed with the group of its account."""
+    """Return whether two ids differ only in the part before the provider, which Azure
+    may complete.
+    """
     mine, theirs = (plain(value).split("/providers/")[-1] for value in (want, have))
     return mine == theirs
 
@@ -46,7 +48,7 @@ _KEEPS: Mapping[str, Callable[[Any, Any, Sequence[Any]], bool]] = {
 
 
 def not_kept(arm_type: str, found: Iterable[Difference]) -> list[Difference]:
-    """The differences that are not known for their type."""
+    """Return the differences that no rule of the type explains."""
     return [one for one in found if not _is_known(one, arm_type)]
 
 
@@ -62,7 +64,7 @@ def _is_known(one: Difference, arm_type: str) -> bool:
 
 
 def _is_alias(path: str, want: Any, have: Any) -> bool:
-    """Return whether Azure completes a partial version: 6 is 6.0, and 1.31 may be
+    """Return whether Azure has completed a partial version, such as 6 to 6.0 or 1.31 to
     1.31.4.
     """
     if not path.endswith("version") or not isinstance(have, str):

@@ -1,1 +1,3 @@
-"""For the commands."""
+"""Plans, explanations and imports for the commands of asoctl; the operator does not use
+them.
+"""

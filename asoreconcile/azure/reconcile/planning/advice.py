@@ -1,7 +1,7 @@
-"""The cause of a state of Ready in one sentence, and what a person can do. Pure.
+"""Explains a Ready condition: its cause in one sentence, and advice to a person. Pure.
 
-Reasons are the operator's own or Azure's error codes. Names, actions and ids are taken
-from Azure's message, so that the advice names them. The texts are in `advice.json`.
+Reasons are the operator's own or Azure's error codes. The advice repeats the names,
+actions and ids in Azure's message. The texts are in `advice.json`.
 """
 
 import re
@@ -62,8 +62,8 @@ _ARM_ID = re.compile(r"/subscriptions/[^\s,;'\"\])]+")
 
 
 def unseen(obj: JsonObject) -> str:
-    """Return what no operator has looked at, a key of `UNSEEN`; "" if the Ready
-    condition speaks of the object as it is.
+    """Return why the Ready condition is out of date, as a key of `UNSEEN`; "" if it is
+    about the present object.
     """
     condition = ready_of(obj)
     if not condition:
@@ -94,7 +94,8 @@ def advice_on(
 ) -> str:
     """Return what a person can do, in whole sentences; "" if the object is in order.
 
-    next_try: when the operator tries again by itself, such as `at 14:05:10 UTC`.
+    next_try: time at which the operator tries again by itself, such as `at 14:05:10
+    UTC`.
     """
     if reason in ADVICE and not (reason == "Failed" and deleting):
         return ADVICE[reason]

@@ -1,8 +1,8 @@
 """The changes that a PUT of each object would make in Azure. No PUT is sent.
 
-For `asoctl plan`. One GET an object, and the reads of its extensions; the body is the
-one that the operator would send. Nothing is written, and no value of a Secret is read
-or shown.
+Used by `asoctl plan`. Each object costs one GET and the reads of its extensions; the
+body is the one that the operator would send. Nothing is written, and no value of a
+Secret is read or shown.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -104,10 +104,10 @@ spec names. Raises as ARM's client, or an AsoreconcileError.
 class Planner:
     """Makes the plans of one call. Blocking; for one thread.
 
-    objects: those to plan for, and what they refer to, each with its namespace; with
-    Namespaces whose annotations count. resolution: finds what they name. extensions:
-    as the operator runs them. outside: for kinds without ARM. only: plans for these
-    objects alone; None for all.
+    objects: objects to plan for and objects that they refer to, each with its
+    namespace, and Namespaces whose annotations count. resolution: resolver of their
+    references. extensions: the extensions that the operator runs. outside: planning
+    functions of kinds without ARM. only: the objects to plan for; None for all.
     """
 
     catalogue: Catalogue
@@ -259,7 +259,7 @@ class Planner:
         )
 
     def _id_of(self, obj: JsonObject) -> str:
-        """Return the key of the id of an object; "" if that is not known."""
+        """Return the normalized ARM id of an object; "" if the id is not known."""
         gvk = gvk_of(obj)
         if gvk.group not in self.catalogue.groups():
             return ""
@@ -295,7 +295,9 @@ class Planner:
         return merged(body, have, rules, declared), record
 
     def _read(self, plan: PlannedChange) -> tuple[JsonObject | None, str]:
-        """Return the resource; or None, and the error code that says so."""
+        """Return the resource and ""; or None and the error code if it does not
+        exist.
+        """
         try:
             body = self.reads.get(plan.arm_id, plan.api_version)
             # An empty answer would look like a resource without any value.
@@ -311,7 +313,9 @@ class Planner:
         return annotations(namespace) if namespace else {}
 
     def _skipping(self, obj: JsonObject) -> str:
-        """Return which policy prevents writes; "" if they are allowed."""
+        """Return a clause that says which policy prevents writes; "" if they are
+        allowed.
+        """
         inherited = self._inherited(obj)
         if will_observe(annotations(obj), inherited):
             return "the object only observes"

@@ -1,7 +1,8 @@
-"""Run extensions without writing: reads may wait, and writes are refused.
+"""Runs extensions without writing: reads may wait, and writes are refused.
 
-A chain runs as it does in a reconcile, so that it shows what the operator would send.
-If it would write to Azure on the way, it ends with WouldWriteError.
+A chain runs as it does in a reconcile, so that it shows the request that the operator
+would send. If an extension tries to write to Azure, the chain ends with
+WouldWriteError.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,7 +25,7 @@ from asoreconcile.base.objects import (
 
 
 class WouldWriteError(AsoreconcileError):
-    """The operator would write first; the message says what."""
+    """An extension would write to Azure before the PUT; the message says what."""
 
 
 class ReadOnlyArm(PatientReads):
@@ -55,8 +56,8 @@ class ReadOnlyArm(PatientReads):
         body: JsonObject | None = None,  # noqa: ARG002
         /,
     ) -> Never:
-        """Send nothing. Raises WouldWriteError: an action may change things, also one
-        that lists keys.
+        """Send nothing. Raises WouldWriteError, because every action may change
+        something, even one that lists keys.
         """
         raise WouldWriteError(f"the operator would POST {arm_id_with_action} first")
 
@@ -75,13 +76,13 @@ class ManifestObjects:
         self._objects = {(gvk_of(obj).group_kind, key_of(obj)): obj for obj in objects}
 
     def get(self, group_kind: GroupKind, key: ObjectKey, /) -> JsonObject | None:
-        """A copy of an object that was read before; None if it was not among them."""
+        """Return a copy of an object that was read before; None if it was not read."""
         found = self._objects.get((group_kind, key))
         return None if found is None else copy_json(found)
 
     def owner_of(self, obj: JsonObject, /) -> JsonObject | None:
-        """The owner, if `spec.owner` names one that was read; None for one by
-        ARM id.
+        """Return the owner that `spec.owner` names; None if it was not read or is given
+        by ARM id.
         """
         owner = owner_target(self._catalogue.version(gvk_of(obj)), obj)
         return None if owner is None else self.get(*owner)

@@ -1,8 +1,8 @@
-"""Explains an object's state: its condition, what it waits for, and what to do.
+"""Explains an object's state: its condition, the objects it waits for, and advice.
 
-For people (`asoctl explain`). It reads only the cluster, not Azure: the object holds
-what the operator last got from Azure. Of a Secret it looks at the names of the keys
-alone.
+Used by `asoctl explain`. It reads only the cluster, not Azure: the status holds the
+values that the operator last read from Azure. Of a Secret only the names of the keys
+are used.
 """
 
 import re
@@ -76,15 +76,15 @@ class ClusterView(Protocol):
         """Return an Azure object, or None."""
 
     def namespaces_with(self, group_kind: GroupKind, name: str) -> Collection[str]:
-        """Return the namespaces with Azure objects of a name, as far as the user
-        may read.
+        """Return the namespaces that contain an Azure object of this name, if the user
+        may read them.
         """
 
     def keys_of(self, kind: str, key: ObjectKey) -> Collection[str] | None:
         """Return the keys in a Secret or ConfigMap, or None if it does not exist."""
 
     def events(self, obj: JsonObject) -> Sequence[JsonObject]:
-        """Those about an object, the oldest first."""
+        """Return the events about an object, the oldest first."""
 
     def namespace_annotations(self, namespace: str) -> JsonObject:
         """Return the annotations of a Namespace; {} if it does not exist."""
@@ -152,7 +152,9 @@ class Explanation:
             yield f"{'Event:':12}{self._shortened(event)}"
 
     def _shortened(self, event: str) -> str:
-        """Return an event without the rest of a long message that Ready has too."""
+        """Return an event's text, in which a long message that Ready repeats is
+        shortened.
+        """
         head = self.message[:_REPEATED]
         if len(head) < _REPEATED or head not in event:
             return event
@@ -169,8 +171,11 @@ def explain(
     now: datetime,
     warnings: Sequence[str] = (),
 ) -> Explanation:
-    """Blocking: reads the object's dependencies. Raises the client's errors, and
-    NotInCatalogueError or UnknownVersionError for an object that is none of ours.
+    """Return the explanation of an object.
+
+    Blocking: reads the object's dependencies. Raises the client's errors, and
+    NotInCatalogueError or UnknownVersionError for an object that is not an Azure
+    object.
 
     warnings: sentences about problems that Ready does not show.
     """
@@ -229,7 +234,9 @@ def explain(
 
 
 def _holders(obj: JsonObject) -> str:
-    """Return the finalizers of others that alone hold an object in deletion."""
+    """Return the finalizers that keep a deleted object in the cluster after the
+    operator has released it; else "".
+    """
     held = finalizers(obj)
     return ", ".join(held) if is_deleting(obj) and FINALIZER not in held else ""
 
@@ -270,7 +277,7 @@ def _policy(obj: JsonObject, of_namespace: JsonObject) -> str:
 
 
 def _ignored(obj: JsonObject, of_namespace: JsonObject) -> str:
-    """Return the fields that only the first PUT sets."""
+    """Return the ignored fields, which only the first PUT sets."""
     lists = (annotations(obj).get(IGNORE_FIELDS), of_namespace.get(IGNORE_FIELDS))
     paths = [path for text in lists for path in listed_paths(text or "")]
     return ", ".join(dict.fromkeys(paths))
@@ -318,7 +325,7 @@ def _credential(obj: JsonObject, cluster: ClusterView) -> str:
 def _owners(
     version: KindVersion, obj: JsonObject, catalogue: Catalogue, cluster: ClusterView
 ) -> Iterator[Link]:
-    """From the nearest to the last."""
+    """Yield a link to each owner, from the nearest to the farthest."""
     namespace = key_of(obj).namespace
     for _ in range(_MOST_OWNERS):
         reference = owner_reference(version, obj)
@@ -389,8 +396,8 @@ def _standing(
 
 
 def _asked_by_azure(events: Sequence[JsonObject], now: datetime) -> str:
-    """Return the time of the next try that Azure asked for; "" if it did not, or if
-    that time is over.
+    """Return the time of the next try that Azure asked for; "" if Azure asked for none,
+    or if the time has passed.
     """
     for event in reversed(events):
         if asked := _ASKED.search(event_text(event)):
@@ -420,12 +427,12 @@ def times_seen(event: JsonObject) -> int:
 
 
 def event_text(event: JsonObject) -> str:
-    """Return the message of an event, of either API."""
+    """Return the message of an event of either event API."""
     return str(event.get("message") or event.get("note") or "")
 
 
 def last_seen(event: JsonObject) -> str:
-    """Return when an event was seen last; "" if that is not known."""
+    """Return the time at which an event was last seen; "" if it is not known."""
     series: Any = event.get("series") or {}
     return str(
         series.get("lastObservedTime")

@@ -1,4 +1,6 @@
-"""An object of a cluster as a manifest for Git: what its author would write. Pure."""
+"""Turns an object of a cluster into a manifest for Git, as its author would write it.
+Pure.
+"""
 
 from collections.abc import Mapping
 
@@ -22,7 +24,8 @@ _KEPT = ("name", "namespace")
 
 
 def exported_manifest(obj: JsonObject, *, adopt: bool = False) -> JsonObject:
-    """Return an object without status and without what servers and operators wrote.
+    """Return an object without its status and without the fields that servers and
+    operators wrote.
 
     adopt: keep the operator's annotations and labels, so that an operator of another
     cluster takes over. Shares nothing with the object.

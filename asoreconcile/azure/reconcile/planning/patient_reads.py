@@ -1,4 +1,5 @@
-"""Reads for commands: they wait their turn, and are repeated if that may help.
+"""Reads of Azure for commands: they wait for the rate limit, and are repeated if that
+may help.
 
 A person waits for a command; a reconcile never waits.
 """
@@ -26,13 +27,13 @@ _LEAST_SECONDS = 1.0
 
 
 class ReadClient(Protocol):
-    """The part of `arm.client.ArmClient` that is used here."""
+    """The methods of `arm.client.ArmClient` that reads of commands use."""
 
     def get(self, arm_id: str, api_version: str) -> JsonObject:
         """Return the resource's body. Blocking; raises ArmError, ArmTransportError."""
 
     def head(self, arm_id: str, api_version: str) -> bool:
-        """Return whether there is such a resource. As `get`."""
+        """Return whether the resource exists. Blocking; raises as `get`."""
 
     def list(
         self, path: str, api_version: str, *, query: Mapping[str, str] | None = None
@@ -42,12 +43,12 @@ class ReadClient(Protocol):
 
 @attrs.frozen
 class PatientReads:
-    """Blocks until ARM answers. Thread-safe.
+    """Reads resources, and blocks until ARM answers. Thread-safe.
 
     on_wait: called with the seconds and the reason before each wait. stop: ends every
     wait; reads raise StoppedError then. A throttled read waits as long as ARM asks for,
-    without limit; one without an answer, or with one that is not about the resource, is
-    tried up to five times in all.
+    without limit. A read that fails otherwise, without saying anything about the
+    resource, is tried up to five times.
     """
 
     _client: ReadClient
@@ -60,15 +61,13 @@ class PatientReads:
         return self._patiently(lambda: self._client.get(arm_id, api_version))
 
     def head(self, arm_id: str, api_version: str) -> bool:
-        """Return whether there is such a resource. Raises as `get`."""
+        """Return whether the resource exists. Raises as `get`."""
         return self._patiently(lambda: self._client.head(arm_id, api_version))
 
     def list(
         self, path: str, api_version: str, *, query: Mapping[str, str] | None = None
     ) -> Iterator[JsonObject]:
-        """Return all entries of a list, of all its pages, read before this returns.
-        Raises as `get`.
-        """
+        """Return the entries of all pages of a list. Raises as `get`."""
         read = self._client.list
         return iter(self._patiently(lambda: [*read(path, api_version, query=query)]))
 

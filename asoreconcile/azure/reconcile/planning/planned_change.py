@@ -1,7 +1,7 @@
 """The changes that a PUT would make in Azure, by field and with the rule. Pure.
 
-It contains no value of a Secret: those of a body were replaced by `***` before, and the
-values of secret fields in Azure's answer are hidden.
+No value of a Secret is shown: the caller replaces those of the body by `***`, and
+secret fields in Azure's answer are hidden here.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -48,7 +48,7 @@ DELETE_OR_MEND = "delete it, or mend the manifest"
 class FieldChange:
     """A field that a PUT would change.
 
-    path: in the ARM body. rule: why it counts as a change.
+    path: path in the ARM body. rule: why the difference counts as a change.
 
     want, have: None if there is no value on that side.
     """
@@ -66,10 +66,10 @@ class PlannedChange:
     why: the reason, except for an update.
     owner: the resource's owner, `Kind namespace/name` or an ARM id. write_only: paths
     that Azure never shows, so that they were not compared. sent: the body of the PUT;
-    found: what Azure has; both without secrets, None if unknown. statements: the SQL
-    statements for a database server, without secrets. kept: paths that the PUT leaves
-    as Azure has them. replaced: paths of others' values that the PUT replaces, if the
-    record of the last PUT is known.
+    found: the resource in Azure. Both have no secrets, and are None if unknown.
+    statements: the SQL statements for a database server, without secrets. kept: paths
+    at which the PUT keeps Azure's values. replaced: paths at which the PUT replaces
+    values of other writers, if the record of the last PUT is known.
     """
 
     kind: GroupKind
@@ -109,7 +109,8 @@ def compared(
 
     body: the body of the manifest, with `differences.HIDDEN` for secrets. merged: the
     body that is sent. children: see `differences`. record: record of the last PUT, if
-    known. what_follows: tells what the operator does if a field cannot be changed.
+    known. what_follows: function that says how the operator reacts if a field cannot be
+    changed.
     """
     secrets = secret_names(version.table)
     plan = attrs.evolve(
@@ -157,8 +158,8 @@ def secret_names(table: Table) -> frozenset[str]:
 
 
 def shown(value: Any, secrets: frozenset[str], *, theirs: bool = False) -> Any:
-    """Return a copy of a JSON value that may be printed. theirs: from Azure, in which
-    every member with a secret's name is hidden.
+    """Return a copy of a JSON value that may be printed. theirs: whether the value is
+    from Azure: then every member with a secret's name is hidden.
     """
     if value == HIDDEN:
         return STARS

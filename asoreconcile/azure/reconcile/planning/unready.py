@@ -28,7 +28,8 @@ class UnreadyCause:
     """One reason and message, with the objects that have it.
 
     objects: `Kind namespace/name` of each object whose own condition says so.
-    waiting: the same, of each object that waits for one of them as an owner.
+    waiting: `Kind namespace/name` of each object that waits for one of these as its
+    owner.
     advice: the next step for a person; empty if none is known.
     """
 
@@ -58,7 +59,7 @@ def causes_of(
 ) -> Sequence[UnreadyCause]:
     """Return why objects are not Ready, the most frequent cause first.
 
-    objects: all Azure objects, Ready ones included: they may be owners.
+    objects: all Azure objects, also Ready ones, because they may be owners.
     """
     by_place = {_place(obj): obj for obj in objects}
     direct: dict[_State, list[str]] = {}
@@ -90,8 +91,10 @@ def _root(
     by_place: Mapping[ObjectReference, JsonObject],
     catalogue: Catalogue,
 ) -> JsonObject:
-    """Return the nearest owner that does not itself wait for an owner; the object
-    itself if it waits for none, or if its owner is not there.
+    """Return the owner that an object waits for in the end: the first in the chain of
+    owners that does not itself wait.
+
+    Return the object itself if it does not wait, or if its owner does not exist.
     """
     seen = {_place(obj)}
     while _state(obj)[0] == _WAITING:

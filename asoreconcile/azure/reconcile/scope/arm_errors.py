@@ -1,4 +1,6 @@
-"""ARM failures for users: classified, in full in the log, short in Ready."""
+"""Turns ARM failures into conditions: classified, complete in the log, short in
+Ready.
+"""
 
 from http.client import responses
 from typing import Literal
@@ -31,17 +33,18 @@ _Action = Literal["CreateOrUpdate", "Delete", "Read"]
 
 
 def put_failed(scope: ReconcileScope, error: ArmError) -> ConditionError:
-    """Return the error of a refused PUT, or of an operation that failed. Its severity
-    may be Error.
+    """Return the condition of a refused PUT or a failed operation; its severity may be
+    Error.
     """
     return _classified(scope, error, action="CreateOrUpdate", worst="Error")
 
 
 def delete_failed(scope: ReconcileScope, error: ArmError) -> ConditionError:
-    """Return the error of a refused DELETE. It is never worse than a Warning, because
-    no edit of the spec would help (R4.5).
+    """Return the condition of a refused DELETE.
 
-    Never as slow as a refused PUT: most wait for the deletion of something else (DE2).
+    It is never worse than a Warning, because no edit of the spec would help (R4.5). It
+    is retried sooner than a refused PUT, because most refusals end once another
+    resource is deleted (DE2).
     """
     failed = _classified(scope, error, action="Delete", worst="Warning")
     if failed.retry is RetryClass.VERY_SLOW:
@@ -54,10 +57,13 @@ def monitor_refused(
     error: ArmError,
     unread: ArmError | ArmTransportError | RetryError | None = None,
 ) -> ConditionError:
-    """Return the error of a monitor that refuses polls (L16). That says nothing about
-    the spec, so the error is a Warning, and is retried soon.
+    """Return the condition of an operation whose monitor refuses polls (L16).
 
-    unread: why the resource could not be read either; its retry may be slower.
+    The refusal says nothing about the spec, so the condition is a Warning, and is
+    retried soon.
+
+    unread: the error of a read of the resource, if that failed, too; its retry may be
+    slower.
     """
     failed = read_failed(scope, error)
     is_slow = failed.retry is RetryClass.VERY_SLOW
@@ -71,8 +77,9 @@ def monitor_refused(
 
 
 def operation_lost(scope: ReconcileScope, lost: Restart) -> ConditionError:
-    """An operation of which Azure has no trace (L16): a condition says so, and the
-    write is sent again, with a growing delay.
+    """Return the condition of an operation of which Azure has no trace (L16).
+
+    The write is sent again, with a growing delay.
     """
     retry = f"{lost.reason}, so it is sent again"
     if lost.error is None:
@@ -101,12 +108,14 @@ def _after(error: Exception | None) -> float:
 
 
 def read_failed(scope: ReconcileScope, error: ArmError) -> ConditionError:
-    """Return the error of a refused read or action: never worse than Warning."""
+    """Return the condition of a refused read or action; its severity is never worse
+    than Warning.
+    """
     return _classified(scope, error, action="Read", worst="Warning")
 
 
 def unreachable(scope: ReconcileScope, error: ArmTransportError) -> ConditionError:
-    """Return the error of a request that got no answer, or none of Azure's."""
+    """Return the condition of a request that got no answer from Azure."""
     scope.log.warning(
         "Azure did not answer",
         reason=str(error),
@@ -124,7 +133,9 @@ def unreachable(scope: ReconcileScope, error: ArmTransportError) -> ConditionErr
 
 
 def _know_secrets(scope: ReconcileScope) -> None:
-    """Read the Secrets that Azure may quote: what the object reads, and exports."""
+    """Register the Secrets whose values Azure may quote: those the object reads or
+    exports.
+    """
     obj, references = scope.patcher.obj, scope.references
     version = scope.patcher.version
     references.know_secrets(inputs_of(version, spec(obj)))
@@ -168,8 +179,10 @@ def _classified(
 
 
 def _locked(scope: ReconcileScope, error: ArmError) -> ConditionError:
-    """Return the error of a refusal by a management lock. The spec is not wrong, and
-    only a person can remove the lock, so the next try is some minutes away.
+    """Return the condition of a request that a management lock forbids.
+
+    The spec is not wrong, and only a person can remove the lock, so the next try is
+    some minutes away.
     """
     names = lock_names(error, scope.connection.client)
     return ConditionError(
@@ -195,7 +208,7 @@ def _classification(scope: ReconcileScope, error: ArmError) -> Classification:
 
 
 def _message_of(message: str, error: ArmError) -> str:
-    """Azure's message unchanged; without one, a description of the answer."""
+    """Return Azure's message; if there is none, a description of the answer."""
     answered = f"Azure answered {_status_of(error)}"
     if message == NO_MESSAGE:
         return f"{message}: {answered} and said no more"

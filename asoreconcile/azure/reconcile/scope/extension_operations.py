@@ -1,10 +1,10 @@
 """Stores the resume tokens of operations that extensions start (`ctx.lro`), and marks
 all tokens.
 
-One annotation an operation, under our own prefix: it survives a restart, and another
-operator ignores it. Each token has a mark: with a forged one an author could read other
-resources as the operator. An operation that ASO has, too, uses ASO's annotation; its
-mark is in an annotation of our own.
+Each operation has one annotation under this operator's prefix, which survives a
+restart, and which other operators ignore. Each token has a mark, because with a forged
+token an author could read other resources with the operator's rights. An operation that
+ASO has, too, uses ASO's annotation for its token, and a second annotation for the mark.
 """
 
 from collections.abc import Callable, Mapping
@@ -28,7 +28,7 @@ _SUFFIX = "-token"
 class AnnotationLroStore:
     """`middleware.context.OperationStore` over the object's annotations. Blocking.
 
-    Names are an operation's, or with a slash an annotation's.
+    A name is that of an operation or, if it contains a slash, that of an annotation.
     """
 
     _patcher: PatchHelper
@@ -36,7 +36,7 @@ class AnnotationLroStore:
 
     def load(self, name: str) -> str | None:
         """Return the token in the working copy's annotation; None if there is none, or
-        if it is not marked as ours.
+        if it has no mark of this operator.
         """
         text = self._patcher.annotations.get(_annotation(name)) or None
         if text is None or _is_asos(name):
@@ -46,8 +46,10 @@ class AnnotationLroStore:
         return token if is_ours else None
 
     def save(self, name: str, token: str) -> None:
-        """Stored before this returns. An extension's operation starts when the object's
-        own is over, so the same write clears the object's token.
+        """Store the token in the cluster before this returns.
+
+        An extension's operation starts after the object's own operation has ended, so
+        the same write clears the object's token.
         """
         # With a leftover annotation the next process would poll an operation that is
         # over.
@@ -70,8 +72,9 @@ class AnnotationLroStore:
             self._patcher.annotate(gone)
 
     def has_mark(self, name: str) -> bool:
-        """Return whether the token in ASO's annotation `name` has the operator's mark;
-        any other token is loaded only with its mark.
+        """Return whether the token in ASO's annotation `name` has the operator's mark.
+
+        `load` checks the marks of all other tokens.
         """
         if not _is_asos(name):
             return True
@@ -81,8 +84,10 @@ class AnnotationLroStore:
         return bool(mark) and self._key().verify(parts, mark)
 
     def marked(self, notes: Mapping[str, str | None]) -> dict[str, str | None]:
-        """Return annotations to write, with the mark of the object's own operation if
-        its token is among them; a mark that is given stays.
+        """Return annotations to write. If the token of the object's own operation is
+        among them, its mark is added.
+
+        A mark in `notes` is kept.
         """
         token = notes.get(POLLER_TOKEN)
         if not token:

@@ -1,4 +1,4 @@
-"""Computes the time of the next sync of a reconcile's object."""
+"""Computes the time of an object's next sync."""
 
 from math import inf
 
@@ -20,10 +20,11 @@ from asoreconcile.base.objects import uid_of
 def seconds_until_next_sync(
     scope: ReconcileScope, mode: SyncMode, *, was_synced: bool
 ) -> float | Keep | None:
-    """Return seconds until this object's time in the sync period, or until a credential
-    that it exports must be renewed; None without either. KEEP if each sync PUTs.
+    """Return the seconds until the object's next sync, or until an exported credential
+    must be renewed.
 
-    was_synced: this reconcile has synced it.
+    None if neither is due; KEEP if each sync PUTs. was_synced: whether this reconcile
+    has synced the object.
     """
     period = scope.sync_period_seconds
     now = scope.operator.clock.now().timestamp()
@@ -43,8 +44,8 @@ def seconds_until_next_sync(
 
 
 def _seconds_until_repair(scope: ReconcileScope) -> float:
-    """Return seconds until the next maintenance window if a difference waits for
-    it: OW-7.
+    """Return the seconds until the next maintenance window, if a difference waits for
+    it (OW-7).
     """
     closed = scope.closed
     if closed is None or closed.until is None:
@@ -57,8 +58,9 @@ def _seconds_until_repair(scope: ReconcileScope) -> float:
 def seconds_after_resumption(
     scope: ReconcileScope, mode: SyncMode
 ) -> float | Keep | None:
-    """Return seconds until the sync of an object that another process left Ready: soon
-    if its time passed while no process ran.
+    """Return the seconds until the sync of an object that another process left Ready.
+
+    The sync is soon if its time has passed while no process ran.
     """
     period = scope.sync_period_seconds
     before = scope.operator.predecessor_renewed()

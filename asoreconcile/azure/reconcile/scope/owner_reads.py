@@ -1,6 +1,6 @@
-"""Owners as Azure has them, read once for all children that wait for the same one.
+"""Reads owners from Azure, once for all children that wait for the same owner.
 
-Otherwise two hundred databases of one server would read that server two hundred times.
+Otherwise the two hundred databases of a server would read the server two hundred times.
 """
 
 import threading
@@ -23,7 +23,7 @@ _Key = tuple[str, str, str]
 class _Read:
     """A read of an owner that is under way.
 
-    is_outdated: whether the owner was written by us since the read began.
+    is_outdated: whether this process has written the owner since the read began.
     """
 
     body: JsonObject = attrs.field(factory=dict)
@@ -32,8 +32,8 @@ class _Read:
 
 
 class OwnerReads:
-    """Shares reads for a short time, at most until our next write of the owner. Safe
-    from any thread.
+    """Shares each read of an owner for a short time, at most until this process writes
+    the owner. Safe from any thread.
     """
 
     def __init__(
@@ -49,12 +49,13 @@ class OwnerReads:
     def get(
         self, client: ArmClient, arm_id: str, api_version: str, *, credential: str
     ) -> JsonObject:
-        """Return the resource's body; the caller must not change it. One request at
-        most, unless the owner is written meanwhile.
+        """Return the body of the owner; the caller must not change it.
+
+        At most one request, unless the owner is written meanwhile.
 
         credential: answers are shared only between users of the same credential.
         Callers during a read wait for its answer, at most until their own deadline.
-        Raises as `ArmClient.get`, in all waiting callers; later ones read again.
+        Raises as `ArmClient.get` in all waiting callers; later callers read again.
         """
         key = (credential, arm_id.lower(), api_version)
 
@@ -68,8 +69,8 @@ class OwnerReads:
                 return found.body
 
     def wrote(self, arm_id: str) -> None:
-        """Record that we have written a resource: reads that began before do not show
-        it as it is now.
+        """Record that this process has written a resource, so that reads which began
+        before are not used any more.
         """
         id_ = arm_id.lower()
         with self._lock:

@@ -1,16 +1,17 @@
-"""One reconcile of one object: its working copy, and every write to Kubernetes.
+"""The working copy of one reconcile's object, and all writes of the object to
+Kubernetes.
 
 Writes are few, small and conditional. Annotations and labels are collected and written
 together: at the latest before the status, or at once if the next process must know them
-(`record`). So a reconcile makes two writes at most, one of metadata and, last, one of
-the status.
+(`record`). So a reconcile makes two writes at most: one of metadata and, at the end,
+one of the status.
 
-Our own annotations and labels are a merge patch preconditioned on the uid, so that an
-edit in between does not lose an operation token. Finalizers and owner references are
-lists that others write, too, so these are also preconditioned on the resource version.
-So is the status, which is computed again if the object has changed.
-Every answer replaces the working copy's metadata and is given to the cache, so that the
-next reconcile cannot start from an older object (D21).
+The operator's own annotations and labels are a merge patch preconditioned on the uid,
+so that an edit in between does not lose an operation token. Writes of finalizers and
+owner references, lists that others write, too, are also preconditioned on the resource
+version. A write of the status is so, too; if the object has changed, the status is
+computed again. Every answer replaces the working copy's metadata and is given to the
+cache, so that the next reconcile cannot start from an older object (D21).
 
 If the object is gone, the reconcile ends silently (`GoneError`): R1.17, D2.
 """
@@ -77,10 +78,11 @@ _KEPT = frozenset({"conditions", "id", "name", "type", "provisioningState"})
 
 
 def fitted(status: JsonObject, room: int) -> tuple[JsonObject, list[str]]:
-    """Return the status in at most `room` bytes, and the names of the members left out.
+    """Return the status, shortened to at most `room` bytes, and the names of omitted
+    members.
 
-    Members are left out whole, the largest first: half of a list would look complete.
-    The conditions and the id always stay.
+    Whole members are omitted, the largest first, because half of a list would look
+    complete. The conditions and the id are always kept.
     """
     if len(dumps(status)) <= room:
         return status, []
@@ -106,14 +108,16 @@ _RECORD_SECONDS = 15.0
 
 
 class GoneError(AsoreconcileError):
-    """The object is no longer there, or another one has its name: end the reconcile."""
+    """The object no longer exists, or another object has its name; the reconcile
+    ends.
+    """
 
 
 class StaleError(AsoreconcileError):
-    """The reconcile's copies are outdated: start the reconcile again.
+    """The reconcile's copies are outdated; the reconcile starts again.
 
-    after_seconds: the pause before. It is short for an object whose newer version is
-    already in the cache, and longer for a Namespace whose watch is behind.
+    after_seconds: the pause before the new start. It is short for an object whose newer
+    version is already in the cache, and longer for a Namespace whose watch is behind.
     """
 
     def __init__(self, message: str, *, after_seconds: float = AT_ONCE_SECONDS) -> None:
@@ -124,14 +128,14 @@ class StaleError(AsoreconcileError):
 class PatchHelper:
     """The working copy of a reconcile. Not for sharing between threads.
 
-    obj: the object in its author's version, with the collected changes.
-    version: the author's version. annotations: the annotations of `obj`. arm_id: the
-    claimed ARM id, "" before the claim. stored: the object as the cluster stores it.
+    obj: the object in its author's API version, with the collected changes. version:
+    that API version. annotations: the annotations of `obj`. arm_id: the claimed ARM id,
+    "" before the claim. stored: the object as the cluster stores it.
     status: the status to write. unwritten: the collected changes, by `annotations` and
     `labels`. generation: the generation that this reconcile's conditions name, also if
     the spec is edited meanwhile. is_live: whether `obj` is an answer of the API server.
-    is_cache_behind: whether the kind's cache may lack
-    changes of other objects that came before the last change of this one.
+    is_cache_behind: whether the kind's cache may lack changes of other objects that are
+    older than the last change of this object.
     """
 
     def __init__(
@@ -147,7 +151,7 @@ class PatchHelper:
     ) -> None:
         """Begin a reconcile with a private copy of the stored object.
 
-        is_live: the copy is an answer of the API server from just now
+        is_live: whether the copy is a recent answer of the API server
         (`recent_writes`).
 
         Raises KindConversionError.
@@ -188,9 +192,9 @@ class PatchHelper:
         """Set (or with None remove) annotations and set labels, if any differs. They
         are written with the next write of metadata, `commit` at the latest.
 
-        They are written together even if the working copy has some of them already: the
-        copy may be older than another process's write, and an operation's token must
-        never be combined with the generation of another operation.
+        All are written even if the working copy has some of the values already: the
+        copy may be older than another process's write, and the token of one operation
+        must never be combined with the generation of another.
         """
         if _differ(self.annotations, notes):
             self._collect("annotations", notes)
@@ -203,7 +207,7 @@ class PatchHelper:
         *,
         labelled: Mapping[str, str] | None = None,
     ) -> None:
-        """Annotate the object, and store everything collected before this returns.
+        """Annotate the object, and write all collected changes before this returns.
 
         Use it for facts that another process needs if this one crashes now. Raises
         GoneError.
@@ -235,9 +239,9 @@ class PatchHelper:
         """Make sure that the object still exists, and that only this reconcile has
         changed it. One GET; none if `is_live`, as the answer to an own write shows it.
 
-        Caches lag, especially just after another process was the leader: a PUT for a
-        deleted object would leave a resource that nobody deletes (D2), and a policy
-        that was set a moment ago may forbid the write. Raises GoneError, StaleError.
+        A cache lags, especially just after another process was the leader. A PUT for a
+        deleted object would leave a resource that is never deleted (D2), and a new
+        policy may forbid the write. Raises GoneError, StaleError.
         """
         live = self.stored if self.is_live else self._live()
         notes = operators_own(annotations(live))
@@ -257,7 +261,8 @@ class PatchHelper:
         self.is_live = True
 
     def set_ready(self, ready: ReadyCondition, *, reason_aware: bool = False) -> None:
-        """Offer the working status a Ready condition; written by `commit`.
+        """Set the Ready condition of the working status if it may replace the present
+        one; `commit` writes it.
 
         Known secrets are hidden in its message, which many people can read, and
         characters that would act on their terminals are escaped.
@@ -298,7 +303,9 @@ class PatchHelper:
         self.status["conditions"] = shown
 
     def restore_ready(self) -> None:
-        """Undo `set_ready`: Ready stays as it was read, if there was one."""
+        """Undo `set_ready`: restore the Ready condition that the object had when it was
+        read.
+        """
         before = status(self.obj).get("conditions")
         if before:
             self.status["conditions"] = copy_json(before)
@@ -309,9 +316,9 @@ class PatchHelper:
         self.status = {**observed, "conditions": list(conditions)}
 
     def drop_observed(self, *, stored: bool = False) -> None:
-        """Keep only the conditions of the working status.
+        """Drop the working status except for its conditions.
 
-        stored: drop the rest of the stored status, too; else it stays.
+        stored: whether to drop the rest of the stored status, too.
         """
         self.status = {
             **({} if stored else copy_json(status(self.obj))),
@@ -319,8 +326,9 @@ class PatchHelper:
         }
 
     def fit_status(self) -> list[str]:
-        """Drop members of the status until the object fits into the cluster's limit;
-        the names of those dropped, the largest first.
+        """Drop members of the status until the object fits into the cluster's limit.
+
+        Return the names of dropped members, the largest first.
         """
         room = MAX_OBJECT_BYTES - len(dumps({**self.obj, "status": None}))
         self.status, dropped = fitted(self.status, room)
@@ -330,11 +338,11 @@ class PatchHelper:
         """Write the collected metadata, and then the working status if it differs from
         the stored one (R1.16). Raises GoneError, StaleError, ApiError.
 
-        The status is written over the version that this reconcile knows. If the object
-        has changed, the status is computed again over the present object; nothing is
-        asked of Azure for that. A status that another process has written since stays,
-        as this process may have been replaced as the leader: the next reconcile starts
-        from it.
+        The write of the status is preconditioned on the resource version. If the object
+        has changed, the status is computed again for the present object, without
+        requests to Azure. If another process has written the status meanwhile, that
+        status is kept, because this process may have lost the leadership; the next
+        reconcile starts from it.
         """
         self.flush()
         conflicts = 0
@@ -367,8 +375,10 @@ class PatchHelper:
             self._known_status = status(self.stored)
 
     def _live(self) -> JsonObject:
-        """Return the object as the API server has it; the cache gets it, too, also if
-        it has changed: the next reconcile then starts from it. Raises GoneError.
+        """Return the object from the API server.
+
+        The answer is also given to the cache, so that the next reconcile starts from
+        it. Raises GoneError.
         """
         try:
             live = self._client.get(self._resource, self.key)
@@ -421,11 +431,12 @@ class PatchHelper:
         self.is_live = True
 
     def _send(self, body: JsonObject, subresource: str) -> JsonObject:
-        """Send the PATCH; once more if the shutdown interrupted it and there is time.
+        """Send a PATCH; if the shutdown interrupted it and there is time, send it once
+        more.
 
-        Otherwise the results of the reconcile are lost with the process. A broken
-        connection must not lose the operation's token: the next connection may work,
-        and writing the same twice does no harm.
+        Without the second try the results of the reconcile, such as an operation's
+        token, would be lost with the process. Writing the same values twice does no
+        harm.
         """
         try:
             with reconcile_context.half_of_stop():

@@ -1,4 +1,6 @@
-"""The context of one reconcile of one object."""
+"""`ReconcileScope`: the objects, clients and facts that one reconcile of one object
+uses.
+"""
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -92,20 +94,26 @@ class ReconcileScope:
 
     @cached_property
     def sync_period_seconds(self) -> float | None:
-        """The object's own sync period, or its Namespace's or kind's; None is never."""
+        """The sync period: the object's, its Namespace's or its kind's; None if there
+        are no syncs.
+        """
         default = self.kind.requeue_backoff.sync_period_seconds
         own, inherited = self.patcher.annotations, self.namespace_annotations
         return period_of(own, inherited, default) if self.has_pace else default
 
     @cached_property
     def has_pace(self) -> bool:
-        """Whether an annotation sets a pace for the object or its Namespace."""
+        """True if an annotation of the object or its Namespace sets a sync period, a
+        pause or windows.
+        """
         own, inherited = self.patcher.annotations, self.namespace_annotations
         return not (PACE.isdisjoint(own) and PACE.isdisjoint(inherited))
 
     @cached_property
     def is_undecided(self) -> bool:
-        """Whether the object has still to decide about a resource that may be there."""
+        """True if the object has not decided yet about a resource that may exist
+        already.
+        """
         return self.patcher.annotations.get(EXISTENCE) == UNDECIDED
 
     @cached_property
@@ -118,7 +126,9 @@ class ReconcileScope:
 
     @cached_property
     def asked(self) -> str:
-        """The value of `reconcile-at` that this reconcile handles, or ""."""
+        """The value of the annotation `reconcile-at` that this reconcile handles, or
+        "".
+        """
         return unhandled_request(self.patcher.annotations) if self.has_pace else ""
 
     @cached_property
@@ -132,15 +142,15 @@ class ReconcileScope:
 
     @cached_property
     def may_write(self) -> bool:
-        """Whether the policy allows a PUT; false if it has an unknown value. Raises as
+        """True if the policy allows a PUT; False if its value is unknown. Raises as
         `policy`.
         """
         return self.policy is not None and self.policy.writes
 
     @cached_property
     def claim(self) -> ClaimRecord | None:
-        """The recorded claim: as the reconcile found it, or as `recorded_claim` has
-        changed it since. Raises ConditionError `RecordKeyUnreadable`.
+        """The recorded claim, with the changes that this reconcile has made
+        (`recorded_claim`). Raises ConditionError `RecordKeyUnreadable`.
         """
         return claim_of(self.patcher.obj, self.operator.record_key)
 
@@ -157,8 +167,9 @@ class ReconcileScope:
 
     @cached_property
     def may_move(self) -> bool:
-        """True if the spec may name another resource than the claimed one: the object
-        manages nothing, and was not only claimed a moment ago.
+        """True if the spec may name another resource than the claimed one.
+
+        It may if the object manages nothing, unless the claim was made a moment ago.
         """
         manages_nothing, claim = self.manages_nothing, self.claim
         if claim is None or not manages_nothing:
@@ -169,8 +180,10 @@ class ReconcileScope:
 
     @cached_property
     def connection(self) -> Connection:
-        """The connection to ARM. Raises ConditionError: no credential, or one that does
-        not fit the claimed id.
+        """The connection to ARM.
+
+        Raises ConditionError if the object has no credential, or one of another
+        subscription than the claimed id.
         """
         # Taken before the read: a change during it must not count as already used.
         self.memory.content = ""
@@ -195,8 +208,10 @@ class ReconcileScope:
             self._found()
 
     def _found(self) -> Connection:
-        """Return the connection of the object's credential. For a deleted object whose
-        Secret is gone, as with a deleted Namespace, the one that was used last.
+        """Return the connection of the object's credential.
+
+        For a deleted object whose Secret is gone, as after the deletion of a Namespace,
+        return the connection that was used last.
         """
         obj, memory = self.patcher.obj, self.memory
         try:
@@ -210,7 +225,7 @@ class ReconcileScope:
         return found
 
     def _own_secret(self, connection: Connection) -> str | None:
-        """Return the name of a connection's Secret in the object's namespace,
+        """Return the name of a connection's Secret if it is in the object's namespace,
         else None.
         """
         namespace, _, name = connection.source.partition("/")
@@ -219,8 +234,8 @@ class ReconcileScope:
 
     @cached_property
     def references(self) -> ReferenceResolver:
-        """Resolves what the object names, in its own namespace only; reads are
-        recorded.
+        """The resolver of the spec's references, in the object's namespace only; its
+        reads are recorded.
         """
         return ReferenceResolver(
             self.patcher.key.namespace,
@@ -233,12 +248,16 @@ class ReconcileScope:
 
     @cached_property
     def operations(self) -> AnnotationLroStore:
-        """Stores tokens of operations with the object, and marks them."""
+        """The store that keeps tokens of operations in the object's annotations, with
+        their marks.
+        """
         return AnnotationLroStore(self.patcher, self.operator.record_key)
 
     @cached_property
     def context(self) -> ReconcileContext:
-        """The context for this reconcile's extensions; they share its raw GET."""
+        """The context of this reconcile's extensions, which share one GET of the
+        resource.
+        """
         is_arm = self.patcher.version.is_arm
         return ReconcileContext(
             version=self.patcher.version,
@@ -295,7 +314,7 @@ class ReconcileScope:
             ) from None
 
     def owner(self) -> Owner | None:
-        """The owner as the cluster has it now. Raises ConditionError."""
+        """Return the owner as it is in the cluster now. Raises ConditionError."""
         patcher = self.patcher
         owner = resolve_owner(patcher.version, patcher.obj, self.objects)
         if owner is None or owner.group_kind is None:
@@ -304,20 +323,26 @@ class ReconcileScope:
         return attrs.evolve(owner, kept_as=served.kept_as) if served else owner
 
     def wake_children(self) -> None:
-        """Queue a reconcile of every object below this one. Never blocks."""
+        """Queue a reconcile of every object whose owner is this one, directly or not.
+        Never blocks.
+        """
         self.operator.wake_children(self.patcher.node)
 
     def event(
         self, type_: Literal["Normal", "Warning"], reason: str, message: str
     ) -> None:
-        """Record an event at the object, in its controller's name. Never blocks."""
+        """Record an event about the object, with its controller as the source. Never
+        blocks.
+        """
         recorder = self.kind.recorder or self.operator.recorder
         recorder.event(self.patcher.obj, type_, reason, message)
 
 
 @attrs.frozen
 class _ArmOnUse:
-    """ARM for the extensions of a kind without ARM: it signs in when used."""
+    """The ARM client for extensions of a kind without ARM; it signs in at its first
+    use.
+    """
 
     _scope: ReconcileScope
 
@@ -327,7 +352,9 @@ class _ArmOnUse:
 
 @attrs.frozen
 class _View:
-    """The cluster as extensions see it: cached objects, and this object's owner."""
+    """The view of the cluster for extensions: cached objects, and this object's
+    owner.
+    """
 
     version: KindVersion
     objects: Objects

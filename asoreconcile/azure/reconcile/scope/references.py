@@ -1,4 +1,4 @@
-"""Reads and interprets the values a spec refers to: ids, Secrets, ConfigMaps.
+"""Reads the values that a spec refers to: ids of objects, Secrets, ConfigMaps.
 
 Everything is read from the object's own namespace (a namespace is a boundary). Values
 of Secrets pass through here into the ARM body and nowhere else. Messages are for the
@@ -30,8 +30,8 @@ _NOT_FOUND = {SECRETS: "SecretNotFound", CONFIG_MAPS: "ConfigMapNotFound"}
 
 
 def target_of(ref: JsonObject) -> tuple[GroupKind, str]:
-    """Return the kind and the name in `{group, kind, name}`. Raises ConditionError
-    `Failed` where one of them is missing.
+    """Return the kind and the name in a reference `{group, kind, name}`. Raises
+    ConditionError `Failed` if one of them is missing.
     """
     group_kind = GroupKind(str(ref.get("group", "")), str(ref.get("kind", "")))
     name = str(ref.get("name", ""))
@@ -48,7 +48,8 @@ def arm_id_in(
 ) -> str:
     """Return the ARM id of a target; its readiness does not matter.
 
-    target: None if there is no such object. is_installed: whether there can be one.
+    target: the object; None if it does not exist. is_installed: whether the kind's CRD
+    is installed.
     Raises ConditionError `ReferenceNotFound`.
     """
     if target is None:
@@ -75,8 +76,8 @@ def arm_id_in(
 def entry_of(
     resource: ApiResource, name: str, data: Mapping[str, str], key: str
 ) -> str:
-    """One entry of a Secret or ConfigMap. Raises ConditionError `SecretNotFound` or
-    `ConfigMapNotFound`.
+    """Return one entry of a Secret or ConfigMap. Raises ConditionError `SecretNotFound`
+    or `ConfigMapNotFound`.
     """
     if key not in data:
         raise _missing(
@@ -95,8 +96,8 @@ def not_found(resource: ApiResource, name: str) -> ConditionError:
 
 
 def decoded_text(name: str, key: str, value: str) -> str:
-    """Return a Secret's entry as text. Raises ConditionError `Failed` if it is no
-    text.
+    """Return a Secret's entry as text. Raises ConditionError `Failed` if it is not
+    UTF-8 in base64.
     """
     try:
         return base64.b64decode(value, validate=True).decode()
@@ -126,8 +127,8 @@ def _missing(reason: str, message: str) -> ConditionError:
 
 
 def _no_input(name: str) -> ConditionError:
-    """Return the condition for a Secret that an author could read through a
-    resource.
+    """Return the condition for a Secret that may not be used, because an author could
+    read it through a resource.
     """
     return unusable(
         f"Secret {name!r} is a credential of the operator or of objects in this "
@@ -160,7 +161,7 @@ class ReferenceResolver:
     ) -> None:
         """read_set: collects each Secret and ConfigMap that is read. is_credential:
         returns whether an object names a Secret as its credential. why_refused: returns
-        why the object's author may not have a Secret read, or "".
+        why the operator may not read a Secret for the object's author, or "".
         """
         self._why_refused = why_refused
         self._is_credential = is_credential
@@ -179,7 +180,9 @@ class ReferenceResolver:
         return arm_id_in(target, group_kind, name, is_installed=installed)
 
     def secret(self, ref: JsonObject | str) -> str:
-        """Return the decoded value of one key of a Secret, or a text itself."""
+        """Return the decoded value of one key of a Secret; if `ref` is a text, return
+        the text.
+        """
         if isinstance(ref, str):
             return self._known(ref)
         name, key = str(ref.get("name", "")), str(ref.get("key", ""))
@@ -199,10 +202,10 @@ class ReferenceResolver:
     def know_secrets(self, inputs: Iterable[InputReference]) -> None:
         """Read the Secrets that a spec names, so that `redact` knows their values.
 
-        For reconciles that send nothing: Azure may quote a value long after it was
-        sent. Secrets that cannot be read now are left out. No decision depends on these
-        reads, so they are not in the read set: a change of such a Secret still wakes
-        the object.
+        Used in reconciles that send nothing, because Azure may quote a value long after
+        it was sent. Secrets that cannot be read now are skipped. No decision depends on
+        these reads, so they are not in the read set: a change of such a Secret still
+        causes a reconcile.
         """
         readers = {"secret": self.secret, "secret-map": self.secret_map}
         for given in inputs:
@@ -218,8 +221,8 @@ class ReferenceResolver:
         """Read the Secrets that an object exports to, so that `redact` knows their
         values: after a restart Azure may quote a key that was exported before it.
 
-        shown: values that the object shows itself. Secrets that cannot be read now are
-        left out.
+        shown: values that the object itself shows. Secrets that cannot be read now are
+        skipped.
         """
         for name in names:
             with suppress(ApiError, TransportError):

@@ -1,7 +1,7 @@
-"""What the reconciles of all objects share, and those of one kind.
+"""The dependencies that reconciles share.
 
-`SharedDependencies` is shared by all kinds, `KindRuntime` by all reconciles of one
-kind.
+All kinds share one `SharedDependencies`; the reconciles of one kind share a
+`KindRuntime`.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -49,7 +49,7 @@ from asoreconcile.kube.selection import Selection
 
 
 def no_graph() -> GraphClient:
-    """Return the `graph` of a connection that reaches ARM only."""
+    """Raise the error of a connection without a client of Microsoft Graph."""
     raise CredentialError("this connection has no way to Microsoft Graph")
 
 
@@ -59,7 +59,8 @@ class Connection:
 
     source: `namespace/name` of the Secret that the credential came from.
     content: a hash of that Secret's data; "" for the operator's settings.
-    tenant_id, client_id: of the credential; "" if only the machine knows it.
+    tenant_id, client_id: ids in the credential; "" if only the machine's identity
+    service knows them.
     graph: the client of Microsoft Graph with the same credential; made on first use.
     Raises ConditionError `CredentialError` if Graph's address is not known.
     """
@@ -75,7 +76,9 @@ class Connection:
     )
 
     def principal(self) -> tuple[str, str, str]:
-        """Return the principal that writes: a PUT by another one is another PUT."""
+        """Return the principal that writes. The same body sent by another principal
+        counts as another PUT.
+        """
         parts = (self.tenant_id, self.client_id, self.subscription_id)
         tenant, client, subscription = (part.lower() for part in parts)
         return tenant, client, subscription
@@ -85,8 +88,8 @@ class Connection:
         ConditionError `SubscriptionMismatch` (Error) for another
         subscription: R8.6.
 
-        To a credential of another subscription Azure answers that the resource does not
-        exist. That must not be mistaken for its deletion.
+        Azure tells a credential of another subscription that the resource does not
+        exist. That answer must not be mistaken for a deletion.
         """
         stated = ids.subscription_of(arm_id)
         if stated is not None and stated.lower() != self.subscription_id.lower():
@@ -109,21 +112,23 @@ class ConnectionResolver(Protocol):
 
 
 class ServedKinds(Objects, Protocol):
-    """The Azure objects in the cluster, and the version each kind is served at."""
+    """A view of the Azure objects in the cluster, and of the version at which each kind
+    is served.
+    """
 
     def served(self, group_kind: GroupKind) -> KindVersion | None:
-        """The version that an installed kind is served at."""
+        """Return the version at which an installed kind is served."""
 
 
 class NamespaceReader(Protocol):
-    """Annotations of Namespaces (`controllers.namespace_annotations`)."""
+    """Reads annotations of Namespaces (`controllers.namespace_annotations`)."""
 
     def __call__(self, namespace: str) -> Mapping[str, str]:
         """Return the annotations from the cache. Raises RetryError, ConditionError."""
 
     def live(self, namespace: str, *, since: float) -> Mapping[str, str]:
-        """Return the annotations as a read shows them that began at `since` or later.
-        Raises ConditionError.
+        """Return the annotations from a read that began at `since` or later. Raises
+        ConditionError.
         """
 
 
@@ -131,30 +136,29 @@ class NamespaceReader(Protocol):
 class SharedDependencies:
     """The dependencies that all kinds share.
 
-    namespace_annotations: namespace name -> its annotations. namespace:
-    the operator's own, which it writes on its objects. is_credential: whether some
-    object names a Secret as its credential. why_secret_refused: why a Secret of its
-    namespace may not be read for an object, or "". is_granted: whether a kind's
-    objects in a namespace may write an id, since another namespace manages a resource
-    above it and grants that. objects_with_arm_id: an ARM id ->
-    the objects that may represent it, each with its version: those claimed for it, and
+    namespace_annotations: reads the annotations of a Namespace. namespace: the
+    operator's own namespace, which it writes on its objects. is_credential: whether
+    some object names a Secret as its credential. why_secret_refused: why a Secret of
+    its namespace may not be read for an object, or "". is_granted: returns whether a
+    kind's objects in a namespace may write an id because another namespace manages a
+    resource above it and grants the write. objects_with_arm_id: returns the objects
+    that may represent an ARM id, each with its version: those that have claimed it, and
     unclaimed ones with its name. Raises RetryError while some are not listed yet.
     wake_children: queues a reconcile of every object below an object.
-    protected_below: an ARM id and an object's uid -> the protected objects whose
-    resources are below the id, or that the object owns; raises as objects_with_arm_id.
-    objects_of: a kind -> its objects, each with its version; raises as
-    `objects_with_arm_id`.
+    protected_below: takes an ARM id and an object's uid; returns the protected objects
+    whose resources are below the id, or that the object owns. objects_of: returns the
+    objects of a kind, each with its version. Both raise as `objects_with_arm_id`.
     waiting: objects that wait for another one of the same id. claims_under_way: ids
-    that objects are claiming. export_loop, leads_to: of `DependencyIndex`.
+    that objects are claiming. export_loop, leads_to: methods of `DependencyIndex`.
     wait_for_references: whether a PUT waits for the objects that its spec refers to, if
-    no annotation says otherwise. collection_reads: None
-    reads each resource by a GET of its own. force_put_seconds: after so long, a
-    resource of which Azure does not show every value gets a PUT even without drift;
-    None is never. count_sync: called at each sync that reads first, with its result and
-    whether it PUTs. count_replaced: called at each PUT that replaces foreign values,
-    with its kind. count_confirmation: called at each read that a PUT or DELETE waits
-    for. predecessor_renewed: when the previous leader last renewed its lease, None if
-    not known. expressions: the engine that evaluates export expressions. record_key:
+    no annotation says otherwise. collection_reads: reads of whole lists; None if each
+    resource is read by its own GET. force_put_seconds: seconds after which a resource
+    gets a PUT even without drift, if Azure does not show all its values; None for
+    never. count_sync: called at each sync that reads first, with its result and whether
+    it PUTs. count_replaced: called at each PUT that replaces foreign values, with its
+    kind. count_confirmation: called at each read that a PUT or DELETE waits for.
+    predecessor_renewed: time at which the previous leader last renewed its lease; None
+    if not known. expressions: the engine that evaluates export expressions. record_key:
     returns the key that authenticates the operator's records and hashes values of
     Secrets; raises ConditionError `RecordKeyUnreadable`.
     """
@@ -210,8 +214,8 @@ class SharedDependencies:
     collection_reads: CollectionReads | None = None
 
     def note_write(self, arm_id: str) -> None:
-        """Lists and reads of owners that began before now are not used for the resource
-        (Q8).
+        """Record a write of a resource: lists and owner reads that began before are no
+        longer used for it (Q8).
         """
         self.owner_reads.wrote(arm_id)
         if self.collection_reads is not None:
@@ -225,12 +229,13 @@ class SharedDependencies:
 
 @attrs.frozen
 class KindRuntime:
-    """One kind as the cluster stores it, and what its reconciles share.
+    """One kind as the cluster stores it, and the dependencies that its reconciles
+    share.
 
-    version: the one that the kind is served at; the version of an object is its
-    author's (`ReconcileScope.version`).
-    selections: what the cache watches. unreadable: the objects that it could not read.
-    recorder: None records events as the operator.
+    version: version at which the kind is served; the version of an object is its
+    author's (`PatchHelper.version`). selections: selections of objects that the cache
+    watches. unreadable: objects that the cache could not read. recorder: recorder of
+    the kind's events; if None, the operator's recorder is used.
     """
 
     version: KindVersion

@@ -1,1 +1,1 @@
-"""The memory of one process."""
+"""State in the memory of one process, which a restart loses."""

@@ -23,7 +23,8 @@ class ClaimsUnderWay:
 
     @contextmanager
     def claiming(self, arm_id: str) -> Iterator[None]:
-        """Look for other objects with the id, and write the claim, in this context.
+        """Return a context in which the caller looks for other objects with the id and
+        writes the claim.
 
         Raises RetryError while another object claims the id.
         """

@@ -1,7 +1,7 @@
 """An index of the objects that name an owner, a reference, a Secret or a ConfigMap.
 
-The index is kept up to date by the watch events of all kinds. So a change wakes exactly
-the objects that name what changed (D13), without a scan.
+The watch events of all kinds keep the index up to date. So a changed object wakes
+exactly the objects that name it (D13), without a scan.
 """
 
 import threading
@@ -57,7 +57,7 @@ class DependencyIndex:
     def update(
         self, dependent: ObjectReference, targets: Mapping[ObjectReference, Relation]
     ) -> None:
-        """Replace the targets of an object; empty when it is gone."""
+        """Replace the targets of an object. targets: empty if the object is gone."""
         with self._lock:
             # First: targets that it no longer names must not wake it.
             self._drop(dependent)
@@ -69,7 +69,9 @@ class DependencyIndex:
                 self._targets[dependent] = tuple(named)
 
     def forget_kind(self, group_kind: GroupKind) -> None:
-        """A kind is no longer watched: drop the targets of its objects."""
+        """Drop the targets of a kind's objects, because the kind is no longer
+        watched.
+        """
         with self._lock:
             for node in [n for n in self._targets if n.group_kind == group_kind]:
                 self._drop(node)
@@ -88,15 +90,17 @@ class DependencyIndex:
             return list(self._targets.get(dependent, ()))
 
     def export_loop(self, start: ObjectReference) -> list[ObjectReference]:
-        """Return the shortest way from an object over its exports, and over the objects
-        that read them, back to itself; empty if there is none.
+        """Return the shortest cycle from an object through exports and the objects that
+        read them, back to the object; empty if there is none.
         """
         with self._lock:
             return self._way(start, start, self._readers)
 
     def leads_to(self, start: ObjectReference, goal: ObjectReference) -> bool:
-        """Return whether an object depends on another, directly or through others: by
-        owners, references, and what those write that it reads.
+        """Return whether an object depends on another, directly or through others.
+
+        An object depends on its owner, on the objects it refers to, and on the objects
+        that write the Secrets and ConfigMaps it reads.
         """
         with self._lock:
             return bool(self._way(start, goal, self._needed_by))
@@ -119,8 +123,9 @@ class DependencyIndex:
         return []
 
     def _needed_by(self, dependent: ObjectReference) -> Iterator[_Step]:
-        """Each target that an object does not write itself, and the writers of it. The
-        caller holds the lock.
+        """Return each target that an object does not write itself, and its writers.
+
+        The caller holds the lock.
         """
         for target in self._targets.get(dependent, ()):
             relations = self._dependents[target].relations
@@ -144,7 +149,10 @@ class DependencyIndex:
     def _named(
         self, dependent: ObjectReference, target: ObjectReference, relation: Relation
     ) -> ObjectReference:
-        """The target as it is kept. The caller holds the lock."""
+        """Record a dependency and return the shared copy of its target.
+
+        The caller holds the lock.
+        """
         found = self._dependents.get(target)
         if found is None:
             found = self._dependents[target] = _Dependents(target)

@@ -1,9 +1,10 @@
 """Records the exported Secrets, and decides when their values are fetched again. Pure.
 
-An annotation of the object records what its Secrets were made from, their versions, and
-the time at which a new credential has to be made. Values that Azure only shows are
-fetched again with the syncs: they may change in Azure. A request that makes a
-credential is not repeated without need: each one that it makes stays valid.
+An annotation of the object records a fingerprint of the inputs of its Secrets, their
+resource versions, and the time at which a new credential has to be made. Values that
+Azure only shows are fetched again at syncs, because they may change in Azure. A request
+that makes a credential is not repeated without need, because every credential stays
+valid.
 """
 
 import hashlib
@@ -40,7 +41,7 @@ _RENEWAL_RETRY_SECONDS = 900.0
 
 @attrs.frozen
 class ExportRecord:
-    """The last export of an object's Secrets, as the annotation has it.
+    """The last export of an object's Secrets, as recorded in the annotation.
 
     of: the fingerprint of the inputs. secrets: resource version by name.
     uses_status: whether values came from the status. renew_at: when the credential that
@@ -70,8 +71,9 @@ class ExportRecord:
 
 @attrs.frozen
 class ExportTry:
-    """The last request for values in this process: of which inputs, and when, in
-    monotonic seconds.
+    """The last request for values in this process.
+
+    of: fingerprint of the inputs. The time is in monotonic seconds.
     """
 
     of: str
@@ -79,8 +81,8 @@ class ExportTry:
 
 
 def loads(text: str) -> ExportRecord | None:
-    """Return the record in an annotation's text; None if there is none, or if somebody
-    spoiled it.
+    """Return the record in an annotation's text; None if there is none or it is
+    invalid.
     """
     try:
         content = jsontext.loads(text) if text else None
@@ -103,7 +105,7 @@ def loads(text: str) -> ExportRecord | None:
 
 
 def fingerprint(obj: JsonObject, *, uses_status: bool, is_made: bool) -> str:
-    """Return a fingerprint of the inputs of an object's Secrets; contains no secret.
+    """Return a fingerprint of the inputs of an object's Secrets, made without secrets.
 
     The inputs are its exports, and the annotation that a person changes to have keys
     fetched again, `asoreconcile/rotate-secrets`. Unless a credential was made
@@ -139,10 +141,11 @@ def is_due(
     monotonic: float,
     now: float,
 ) -> bool:
-    """Return whether values are fetched again although nothing has changed here.
+    """Return whether values are fetched again although no input has changed.
 
-    last: the last request of this process. period_seconds: the sync period; None is
-    never. monotonic, now: the time by the clock of `last` and since the epoch.
+    last: the last request of this process. period_seconds: the sync period; None for
+    never. monotonic: present time by the monotonic clock. now: present time in seconds
+    since the epoch.
     """
     age = None if last is None else monotonic - last.at
     if record.renew_at is not None:
@@ -162,7 +165,8 @@ def may_retry(last: ExportTry | None, of: str, *, monotonic: float) -> bool:
 def seconds_until_renewal(text: str, *, now: float) -> float | None:
     """Return the seconds until a new credential has to be made; None if none was made.
 
-    text: the annotation's. If the time has passed, it is that until the next try.
+    text: text of the annotation. If the time has passed, the seconds until the next try
+    are returned.
     """
     record = loads(text)
     if record is None or record.renew_at is None:

@@ -1,8 +1,8 @@
 """The process's memory of each object, never stored.
 
-Each object has one `ObjectMemory`, which is dropped when the object leaves the cache
-for whatever reason. Losing it, as in a restart, costs one PUT, some reads or an event;
-no decision that must outlive the process depends on it.
+Each object has one `ObjectMemory`, which is dropped when the object leaves the cache.
+Losing it, as in a restart, costs one PUT, some reads or an event; no decision that must
+outlive the process depends on it.
 """
 
 import threading
@@ -25,9 +25,10 @@ AS_WRITTEN_SECONDS = 0.25
 
 @attrs.define(eq=False)
 class RecentWrites:
-    """The answer to our last write of an object. Only for the object's reconcile.
+    """The answer to this process's last write of an object.
 
-    at: when the answer had come (`Clock.monotonic` seconds); None: nothing is recorded.
+    Only the object's reconcile uses it. at: time at which the answer had come, in
+    `Clock.monotonic` seconds; None if nothing is recorded.
     """
 
     resource_version: str = ""
@@ -42,8 +43,8 @@ class RecentWrites:
         self.resource_version, self.at = resource_version(obj), at
 
     def is_as_written(self, obj: JsonObject, *, now: float) -> bool:
-        """Return whether an object is the answer to our own recent write, so that a
-        GET would show nothing new.
+        """Return whether an object is the answer to a recent write of this process, so
+        that a GET would show nothing new.
         """
         return (
             self.at is not None
@@ -52,22 +53,24 @@ class RecentWrites:
         )
 
     def end(self) -> bool:
-        """Forget the write after the next reconcile; whether one was recorded."""
+        """Forget the recorded write at the end of the next reconcile. Return whether a
+        write was recorded.
+        """
         was_noted, self.at = self.at is not None, None
         return was_noted
 
 
 @attrs.define
 class FailureStreak:
-    """Consecutive failed reconciles. since: the time of the first, in monotonic
-    seconds.
+    """Consecutive failed reconciles of an object. since: the time of the first, in
+    monotonic seconds.
     """
 
     attempts: int = 0
     since: float = 0.0
 
     def record_failure(self, now: float) -> float:
-        """Count one more failure; seconds since the first one."""
+        """Count one more failure, and return the seconds since the first one."""
         if not self.attempts:
             self.since = now
         self.attempts += 1
@@ -87,35 +90,35 @@ class ObjectMemory:
     Only the object's reconcile uses it, of which there is never more than one at a
     time; only `content` is read by other threads.
 
-    uid: the object's; another object of the same name has a memory of its own.
-    accepted: the PUT that Azure accepted last, until the object settled.
-    poll: of its running operation. sub_polls: of its extensions' operations, by name.
-    recent_writes: our own write of a moment ago.
+    uid: uid of the object; another object of the same name has another memory.
+    accepted: the PUT that Azure accepted last, until the object is Ready. poll: state
+    of the polls of its running operation. sub_polls: the same for its extensions'
+    operations, by name. recent_writes: the last write of this process.
     repair_attempts: differences that PUTs were sent for.
     failures: consecutive failed reconciles, for the back-off.
-    failure_streak: the same, for events and logs.
+    failure_streak: consecutive failed reconciles, for events and logs.
     failed_operations: consecutive operations that Azure accepted and that failed;
     another accepted PUT does not reset the count.
     was_put: whether this process has sent a PUT. knows_answers: whether Azure has
     refused each PUT that was sent since the claim; False after a restart.
     precondition_failures: consecutive PUTs that Azure refused because the resource had
     changed since it was read.
-    perhaps_gone_since: when a DELETE was first answered by a 404 with an unknown code,
-    in monotonic seconds; None if the last DELETE was answered otherwise.
-    absent_since: when a read first found a resource gone that was there before, in
-    monotonic seconds; None if the last read found it, or nothing was to be confirmed.
-    waiting_since: when the object began to wait for objects that its spec refers to, in
-    monotonic seconds; None if it does not wait.
+    perhaps_gone_since: time of the first 404 with an unknown code to a DELETE, in
+    monotonic seconds; None if the last DELETE was answered otherwise.
+    absent_since: time at which a read first missed a resource that had existed, in
+    monotonic seconds; None if the last read found it, or no read was needed.
+    waiting_since: time at which the object began to wait for objects that its spec
+    refers to, in monotonic seconds; None if it does not wait.
     credential: `namespace/name` of the Secret whose credential was used last.
-    connection: to Azure, as used last: a deletion needs it also after the Secret of
-    its credential is gone. None before its first use.
-    put_budget: of PUTs that follow a success.
+    connection: the connection to Azure that was used last, for a deletion after the
+    Secret of the credential is gone; None before the first use. put_budget: budget of
+    PUTs that follow a success.
     unknown_values: unknown values of annotations that were reported already.
-    was_looked_at: whether this process has reconciled it before.
-    content: a hash of that Secret's content; "" while none is used.
-    said_replaced_at: when an event last said that a PUT replaces foreign values, in
-    monotonic seconds.
-    read_at: when the resource was last read, in monotonic seconds; None before.
+    was_looked_at: whether this process has reconciled the object before. content: hash
+    of the content of the credential's Secret; "" if no Secret is used.
+    said_replaced_at: time of the last event that a PUT replaces foreign values, in
+    monotonic seconds. read_at: time of the last read of the resource, in monotonic
+    seconds; None before the first.
     export_try: the last request for values that are exported to Secrets.
     """
 
@@ -146,8 +149,8 @@ class ObjectMemory:
     said_replaced_at: float | None = None
 
     def record_failed_operation(self, generation: int) -> None:
-        """Count a failed operation; generation: of its spec. Another generation starts
-        a new count.
+        """Count a failed operation. generation: generation of its spec; another
+        generation starts a new count.
         """
         self.failed_operations = 1 + (
             self.failed_operations
@@ -157,12 +160,14 @@ class ObjectMemory:
         self._failed_operation_generation = generation
 
     def reset_failures(self) -> None:
-        """Count failures from zero: the last reconcile did not fail. Rule: R4.3."""
+        """Set the counts of failures to zero after a reconcile that did not fail. Rule:
+        R4.3.
+        """
         self.failures = 0
         self.failure_streak.attempts = 0
 
     def settled(self) -> None:
-        """The object is Ready: drop the state of the way there."""
+        """Drop the state that was needed until the object became Ready."""
         self.accepted = None
         self.failed_operations = 0
 
@@ -175,7 +180,9 @@ class ObjectMemories:
         self._by_key: dict[ObjectKey, ObjectMemory] = {}
 
     def of(self, key: ObjectKey, uid: str) -> ObjectMemory:
-        """An object's memory, new if there is none, or one of another object."""
+        """Return an object's memory; a new one if there is none, or if it is of an
+        object with another uid.
+        """
         with self._lock:
             memory = self._by_key.get(key)
             # An object of that name was deleted and another one created: nothing
@@ -190,8 +197,10 @@ class ObjectMemories:
             self._by_key.pop(key, None)
 
     def has_used(self, key: ObjectKey, content: str) -> bool:
-        """Return whether the object's last or running reconcile used this content of
-        its credential's Secret. If not, a reconcile is due.
+        """Return whether the object's last or running reconcile has used this content
+        of the credential's Secret.
+
+        If not, the object must be reconciled.
         """
         with self._lock:
             memory = self._by_key.get(key)

@@ -1,10 +1,10 @@
-"""Keep apart the PUT of a parent and the writes of its children.
+"""Keeps the PUT of a parent and the writes of its children from overlapping.
 
-Some parents carry their children in their own body. Azure takes such a PUT as the whole
-truth about the children too, but the body holds the children as they were read earlier:
-a child that was written in between would vanish. Where a provider has ETags, If-Match
-prevents this, whoever wrote. Elsewhere this process writes nothing below a parent from
-the parent's read until its PUT is answered.
+The body of some parents contains their children. Azure removes every child that the
+body of such a PUT lacks, so a child that was written between the parent's read and its
+PUT would be deleted. If a provider has ETags, If-Match prevents that for all writers.
+For other providers, this process writes no child from the parent's read until its PUT
+is answered.
 
 No thread waits here: a reconcile that has to wait starts again a moment later.
 """
@@ -20,16 +20,16 @@ from asoreconcile.azure.arm import ids
 from asoreconcile.azure.reconcile.model.decisions import AT_ONCE_SECONDS
 from asoreconcile.base.errors import RetryError
 
-# About as long as a PUT takes; the operation that follows it blocks nobody.
+# About as long as a PUT takes; the operation that follows it blocks no writes.
 _BUSY_SECONDS = 1.0
 
 
 @attrs.define(eq=False)
 class ParentRead:
-    """A reconcile of a parent, from before it reads to its end.
+    """The reads of a parent by one reconcile.
 
-    is_stale: whether a child was written meanwhile. The lock of `ParentWrites` guards
-    it.
+    is_stale: whether a child was written since the reads began; guarded by the lock of
+    `ParentWrites`.
     """
 
     key: str
@@ -50,8 +50,8 @@ class ParentWrites:
 
     @contextmanager
     def reading(self, arm_id: str) -> Iterator[ParentRead]:
-        """A context for the reconcile of a possible parent; enter it before the first
-        read.
+        """Return a context for the reconcile of a possible parent. Enter it before the
+        first read.
         """
         key = ids.key(arm_id)
         with self._lock:
@@ -67,9 +67,9 @@ class ParentWrites:
 
     @contextmanager
     def exclusive(self, reading: ParentRead) -> Iterator[None]:
-        """A context for the parent's PUT: until its answer no child is written.
+        """Return a context for the parent's PUT, in which no child is written.
 
-        Raises RetryError when a child was written since the reading began, or is being
+        Raises RetryError if a child was written since the reading began, or is being
         written.
         """
         with self._lock:
@@ -90,7 +90,8 @@ class ParentWrites:
 
     @contextmanager
     def writing(self, arm_id: str) -> Iterator[None]:
-        """A context for a PUT or DELETE of a child, until its answer.
+        """Return a context for a PUT or DELETE of a child, from the request to its
+        answer.
 
         Raises RetryError during a PUT of a parent that contains children.
         """
@@ -102,7 +103,7 @@ class ParentWrites:
                     f"not sent: a PUT of the parent of {arm_id} is under way",
                     after_seconds=_BUSY_SECONDS,
                 )
-            # What they have read of their children becomes outdated.
+            # Their reads of their children are outdated now.
             for reading in readings:
                 reading.is_stale = True
             self._writes.update(parents)
@@ -117,7 +118,7 @@ class ParentWrites:
 
 
 def _parents(arm_id: str) -> Iterator[str]:
-    """The resources that this one is nested in."""
+    """Return the ids of the resources in which this one is nested."""
     child: ids.ArmId | None = ids.parse(arm_id)
     while child is not None and len(child.types) > 1:
         child = child.parent

@@ -1,10 +1,10 @@
 """The versions of other objects that reconciles in flight have read.
 
-A change wakes the objects that depend on it (D13). But a cache shows a change before
-the handlers of its event run: a reconcile may have read the new version already, and
-another reconcile for it would send a second PUT. A change after a reconcile's reads may
-no longer matter at its end: for example, it needed only the id of a target that became
-Ready meanwhile. Another reconcile would then read a Ready object for nothing.
+A change of an object wakes the objects that depend on it (D13). But a cache shows a
+change before the handlers of its event run: a reconcile may have read the new version
+already, and another reconcile would send a second PUT. A change after a reconcile's
+reads may not matter either: for example, if the reconcile needed only the id of a
+target that became Ready meanwhile. Another reconcile would then be useless.
 """
 
 import threading
@@ -35,7 +35,7 @@ def always() -> bool:
 
 @attrs.frozen
 class _Change:
-    """`node` changed to `version`; 0: it was deleted."""
+    """A change of an object. version: its new resource version; 0 if it was deleted."""
 
     node: ObjectReference
     version: int
@@ -51,7 +51,7 @@ class ReadSet:
     def note(self, node: ObjectReference, found: JsonObject | None) -> None:
         """Record a read.
 
-        found: the object that was read; None if there was none.
+        found: the object that was read; None if it does not exist.
         """
         version = 0 if found is None else version_number(resource_version(found))
         # Keep the first read: it is the oldest, and the reconcile may depend on it.
@@ -66,40 +66,43 @@ class ReadSet:
 
 @attrs.frozen
 class TrackingReader:
-    """`model.owner.Objects` that records reads; raises what the inner ones do."""
+    """`model.owner.Objects` that records each read; raises as the inner reader does."""
 
     _objects: Objects
     _read_set: ReadSet
 
     def get(self, group_kind: GroupKind, key: ObjectKey) -> JsonObject | None:
-        """Return the cached object or None, recorded either way: a missing one may be
-        created (D13).
+        """Return the cached object, or None if it does not exist.
+
+        Both are recorded, because a missing object may be created later (D13).
         """
         found = self._objects.get(group_kind, key)
         self._read_set.note(ObjectReference(group_kind, key), found)
         return found
 
     def is_installed(self, group_kind: GroupKind) -> bool:
-        """Return whether the kind runs here.
+        """Return whether the kind's CRD is installed.
 
-        Not recorded: kinds that start wake their objects.
+        This is not recorded, because a kind that starts wakes its objects.
         """
         return self._objects.is_installed(group_kind)
 
 
 class InFlightReads:
-    """key -> the reconcile of it that is in flight. Safe from any thread."""
+    """The reconciles in flight, by the key of their object. Safe from any thread."""
 
     def __init__(self, wake: Callable[[ObjectKey], None]) -> None:
-        """wake: queues a reconcile of an object; does not block."""
+        """wake: function that queues a reconcile of an object; does not block."""
         self._wake = wake
         self._lock = threading.Lock()
         self._changes: dict[ObjectKey, list[_Change]] = {}
 
     @contextmanager
     def during(self, key: ObjectKey) -> Iterator[ReadSet]:
-        """A context for a reconcile of an object. At its end, also after an exception,
-        the object is woken if it `waits` for a change that the reconcile has not read.
+        """Return a context for a reconcile of an object.
+
+        At its end, also after an exception, another reconcile is queued if the object
+        waits for a change that this one has not read.
         """
         read_set = ReadSet()
         with self._lock:
@@ -110,7 +113,7 @@ class InFlightReads:
             self._end(key, read_set)
 
     def _end(self, key: ObjectKey, read_set: ReadSet) -> None:
-        """Record the end of a reconcile, with what it has read."""
+        """Record the end of a reconcile, with the versions it has read."""
         with self._lock:
             changes = self._changes.pop(key)
         unread = (c for c in changes if not read_set.include(c.node, c.version))
@@ -124,11 +127,13 @@ class InFlightReads:
         version: str,
         waits: Waits = always,
     ) -> None:
-        """A target of an object has a new version, or with "" was deleted: wake the
-        object if it waits, unless the reconcile in flight reads that version.
+        """Handle a change of a target of an object: queue a reconcile of the object if
+        it waits for the change.
 
-        waits: whether the object waits for the change. Called now, or at the end of the
-        reconcile in flight, as that decides it.
+        It is not queued if the reconcile in flight reads the new version. version: the
+        new resource version of the target; "" if it was deleted. waits: function that
+        returns whether the object waits for the change; called now, or at the end of a
+        reconcile in flight.
         """
         with self._lock:
             changes = self._changes.get(key)

@@ -1,5 +1,5 @@
-"""The time at which an object is reconciled again: back-off by retry class, and the
-sync period.
+"""Computes when an object is reconciled again: back-off by retry class, or the sync
+period.
 
 Each object counts its own failures (D7). The class and the count decide, a
 `Retry-After` is a lower bound (D4). Rules: R4.1-R4.3.
@@ -20,8 +20,8 @@ _DOUBLINGS = 10  # 2**10 s is past every cap
 
 
 class RequeueBackoff:
-    """Computes the delays for the objects of one kind; the counts are in their
-    memory.
+    """Computes the delays for the objects of one kind; the counts of failures are in
+    the objects' memory.
     """
 
     def __init__(
@@ -30,7 +30,7 @@ class RequeueBackoff:
         sync_period_seconds: float | None,
         uniform: Callable[[float, float], float] = random.uniform,
     ) -> None:
-        """sync_period_seconds: None means never."""
+        """sync_period_seconds: sync period of the kind; None for never."""
         self.sync_period_seconds = sync_period_seconds
         self._uniform = uniform
 
@@ -51,7 +51,7 @@ class RequeueBackoff:
         return max(error.after_seconds, min(ramp, _CAP_SECONDS[error.retry]))
 
     def resync(self, period_seconds: float | None) -> float | None:
-        """Seconds until a Ready object is synced again; None is never.
+        """Return the seconds until a Ready object is synced again; None for never.
 
         period_seconds: the object's own period, or the kind's.
         """

@@ -1,4 +1,6 @@
-"""Metrics of reads that decide about a PUT or DELETE: of Azure, and of the cluster."""
+"""Metrics of syncs, and of reads of Azure and the cluster on which a PUT or DELETE
+depends.
+"""
 
 from typing import Literal
 
@@ -13,7 +15,9 @@ _DRIFT: frozenset[SyncCause] = frozenset({"drift", "undeclared"})
 
 
 class SyncMetrics:
-    """Families on one registry; make one a process. Thread-safe."""
+    """The metric families, registered at one registry. Make one for each process.
+    Thread-safe.
+    """
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._avoided = Counter(
@@ -55,11 +59,13 @@ class SyncMetrics:
             self._drift.labels(value).inc()
 
     def count_replaced(self, kind: GroupKind) -> None:
-        """Count a PUT of a kind that replaces values of others."""
+        """Count a PUT that replaces values of other writers. kind: kind of the
+        object.
+        """
         self._replaced.labels(str(kind)).inc()
 
     def count_confirmation(self, of: Confirmed) -> None:
-        """Count a read of the object, of its Namespace, or of all objects of its
-        kind, that a PUT or DELETE waits for.
+        """Count a read that a PUT or DELETE waits for: of the object, its Namespace, or
+        all objects of its kind.
         """
         self._confirmations.labels(of).inc()

@@ -1,8 +1,9 @@
-"""The time at which a Ready resource is synced: at its own place in each period. Pure.
+"""Decides when a Ready resource is synced: once in each period, at the object's own
+place. Pure.
 
-The place follows from the object's uid. So nothing has to be written at a sync, another
-process continues where the last one was, and any number of objects is spread evenly,
-even if all were created at once.
+The place is computed from the object's uid. So nothing has to be written at a sync,
+another process continues where the last one was, and any number of objects is spread
+evenly, even if all were created at once.
 """
 
 import hashlib
@@ -34,9 +35,10 @@ def seconds_until_sync(
 ) -> float:
     """Return seconds until an object's next sync.
 
-    now: seconds of the wall clock, since the epoch. was_synced: it was synced now: then
-    the next sync moves towards its place by at most a quarter of a period, so that two
-    syncs are always within that of one period.
+    now: seconds of the wall clock, since the epoch. was_synced: whether the object was
+    synced just now. Then the next sync moves towards the object's place by at most a
+    quarter of a period, so that the time between two syncs differs from the period by
+    at most a quarter.
     """
     place = place_in_period(uid) * period_seconds
     earliest = now + period_seconds / 2 if was_synced else now
@@ -51,13 +53,13 @@ def seconds_until_sync(
 def seconds_until_missed_sync(
     uid: str, *, period_seconds: float, now: float, last_alive: float
 ) -> float | None:
-    """Return seconds until the sync of an object whose place passed while no process
-    ran; None if it did not pass.
+    """Return the seconds until the sync of an object whose place passed while no
+    process ran; None if it did not pass.
 
-    now, last_alive: seconds of the wall clock, since the epoch; the latter is when the
-    last process was known to run, by a clock that may differ. The longest overdue
-    object is synced now, and the others follow twice as fast as their places: all are
-    done within half the time without a process, and within half a period.
+    now: present time in seconds since the epoch. last_alive: time at which a process
+    was last known to run, by a clock that may differ. The longest overdue object is
+    synced at once, and the others follow at twice the usual rate: all are synced within
+    half the time without a process, and within half a period.
     """
     place = place_in_period(uid) * period_seconds
     overdue = (now - place) % period_seconds
@@ -72,8 +74,9 @@ def is_put_due(
     """Return whether the last PUT is so old that a value which Azure does not show is
     put again.
 
-    age_seconds: None if not known. period_seconds: None for never. Objects that were
-    PUT together become due over a quarter of the period.
+    age_seconds: age of the last PUT; None if not known. period_seconds: longest age;
+    None for never. Objects that were PUT together become due at different times, over a
+    quarter of the period.
     """
     if period_seconds is None or age_seconds is None:
         return period_seconds is not None
@@ -83,8 +86,10 @@ def is_put_due(
 def may_list(
     arm_id: str, age_seconds: float, *, period_seconds: float, now: float
 ) -> bool:
-    """Return whether a sync may use a list: it is a periodic one, and not the one in
-    many that uses a GET, in case that lists do not show every change.
+    """Return whether a sync may read the resource from a list.
+
+    Only periodic syncs may, and one in many uses a GET anyway, in case lists do not
+    show every change.
 
     age_seconds: age of the last read. now: seconds of the wall clock.
     """

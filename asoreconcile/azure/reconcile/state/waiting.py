@@ -1,6 +1,7 @@
 """Objects that wait for another object of the same Azure id to change or be deleted.
 
-In memory: after a restart each object finds out again which one it waits for.
+The record is in memory only: after a restart each object finds out again which one it
+waits for.
 """
 
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
@@ -11,7 +12,9 @@ from asoreconcile.azure.reconcile.state.dependency_index import (
 
 
 class Waiting(DependencyIndex):
-    """The objects that wait for another one. Safe from any thread."""
+    """The objects that wait for another object of the same Azure id. Safe from any
+    thread.
+    """
 
     def note(self, younger: ObjectReference, older: ObjectReference) -> None:
         """Record that one object waits for another: for one at a time."""

@@ -1,1 +1,1 @@
-"""Reads and drift."""
+"""Reads of a resource, and the decision whether it has drifted."""

@@ -61,8 +61,8 @@ class Bodies:
     def render(
         self, identity: ResourceIdentity, last_put: DriftBaseline | None
     ) -> "RenderedSpec":
-        """Return the body that the spec makes. last_put: the record of the last PUT.
-        Raises ConditionError for missing inputs.
+        """Return the body that is made from the spec. last_put: the record of the last
+        PUT. Raises ConditionError for missing inputs.
         """
         patcher, version, references = (
             self.patcher,
@@ -91,8 +91,10 @@ class Bodies:
         return RenderedSpec(identity, body, put, secrets, marked, self)
 
     def _hash_of_secrets(self, body: JsonObject, last: DriftBaseline | None) -> str:
-        """Return a hash of a body with its Secrets' values: the recorded one if it is
-        of this body, also by the key before a rotation.
+        """Return a hash of a body with the values of its Secrets.
+
+        If the recorded hash fits this body, by the present key or the key before a
+        rotation, it is returned unchanged.
         """
         text, key = jsontext.dumps(body, sort_keys=True).decode(), self.record_key()
         if last is not None and key.is_hash_of(text, last.secrets):
@@ -102,12 +104,12 @@ class Bodies:
 
 @attrs.frozen
 class RenderedSpec:
-    """The body before extensions change it, which the object declares.
+    """The body that the object declares, before extensions change it.
 
     fingerprint: a hash of the body, of the values of Secrets in it, of the api-version
     and of the credential's tenant, client and subscription. secrets: a keyed hash of
     the body with the values of Secrets; "" if it has none. notes: a hash of the
-    annotations that matter at a start. maker: the maker of the body.
+    annotations that may change the PUT. maker: the `Bodies` that made it.
     """
 
     identity: ResourceIdentity
@@ -118,7 +120,8 @@ class RenderedSpec:
     maker: Bodies = attrs.field(repr=False, eq=False)
 
     def desired(self, observed: DriftBaseline | None) -> "Desired":
-        """Return the body after extensions changed it. Raises their exceptions.
+        """Return the body after extensions have changed it. Raises the exceptions of
+        extensions.
 
         observed: the record of the last PUT.
         """
@@ -150,9 +153,9 @@ class RenderedSpec:
 class Desired:
     """The body that a PUT would send. own: the body without the values of Secrets.
 
-    revoked: the identities that Azure has kept although the last accepted PUT no longer
-    had them: the body takes them from the resource. is_first: whether the PUT makes
-    the resource, as far as known. maker: the maker of the body.
+    revoked: identities that Azure has kept although the last accepted PUT no longer had
+    them; the body removes them explicitly. is_first: whether the PUT makes the
+    resource, as far as known. maker: the `Bodies` that made it.
     """
 
     rendered: RenderedSpec
@@ -163,9 +166,11 @@ class Desired:
     maker: Bodies = attrs.field(repr=False, eq=False)
 
     def compare(self, have: JsonObject) -> tuple[list[Difference], str]:
-        """Return the differences between the body and the resource, without those that
-        are known for the type and those that are left alone; and the snapshot of the
-        resource. Raises as `Bodies.rules`.
+        """Return the differences between the body and the resource, and the snapshot of
+        the resource.
+
+        Differences that a rule of the type explains, and values that the PUT leaves
+        alone, are not among them. Raises as `Bodies.rules`.
         """
         maker = self.maker
         version, shape = maker.patcher.version, body_shape(maker.patcher.version)
@@ -207,7 +212,7 @@ def stated_values(value: Any) -> Any:
 
 
 def without_identities(identity: Any, revoked: Iterable[str]) -> JsonObject:
-    """The `identity` of a PUT that takes identities from a resource. Pure."""
+    """Return the `identity` of a PUT that removes identities from a resource. Pure."""
     wanted: JsonObject = identity if isinstance(identity, dict) else {"type": "None"}
     named = wanted.get("userAssignedIdentities") or {}
     nulls: JsonObject = dict.fromkeys(revoked)
@@ -216,8 +221,8 @@ def without_identities(identity: Any, revoked: Iterable[str]) -> JsonObject:
 
 @lru_cache(maxsize=1024)
 def child_collections(version: KindVersion, catalogue: Catalogue) -> frozenset[str]:
-    """Return names of collections in `properties` whose elements are kinds of their
-    own.
+    """Return the names of collections in `properties` whose elements are resources of
+    another kind.
 
     Computed once: it visits every kind.
     """

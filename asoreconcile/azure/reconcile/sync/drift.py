@@ -1,9 +1,9 @@
 """Decides whether a Ready resource needs a PUT at its sync (D11). Pure.
 
-ASO sends a PUT for every resource at every sync. By default we send a GET instead, and
-compare the answer with the body that we would PUT and with a snapshot of the last
-answer. A PUT is sent only for differences that no earlier PUT has failed to repair
-(`SyncMode`).
+ASO sends a PUT for every resource at every sync. By default this operator sends a GET
+instead, and compares the answer with the body of the PUT and with a snapshot of an
+earlier answer. A PUT is sent only for differences that no earlier PUT has failed to
+repair (`SyncMode`).
 """
 
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ from asoreconcile.base.objects import JsonObject, dig
 from asoreconcile.base.printable import listed
 
 GONE = "AzureResourceNotFound"
-# Beyond it somebody undoes each of our PUTs, and the pauses between them grow.
+# After so many, another writer undoes each PUT, and the pauses between PUTs grow.
 _MOST_REPAIRS = 3
 _FIRST_PAUSE_SECONDS = 2 * 3600.0
 _LONGEST_PAUSE_SECONDS = 24 * 3600.0
@@ -62,13 +62,14 @@ class SyncFacts:
 
     mode: COMPARE or REPORT. put: the fingerprint of the PUT. observed: the record of
     the last accepted PUT; None if there is none. have: the resource; None if it does
-    not exist, or if the last PUT was another. found: how it differs. rest: its
-    snapshot. notes: the hash in `RenderedSpec`. is_forced: a PUT is due whatever is
-    found. changed: the paths at which the stored status differs from what was read.
-    is_ready: the condition says that the resource is in order.
-    repair_attempts: the differences that PUTs were sent for before. now: in
-    `Clock.monotonic` seconds. is_period_over: whether the last PUT is a sync period
-    old. region: the declared location, if the resource is in another one; else "".
+    not exist, or if the present PUT differs from the last one. found: differences
+    between the resource and the body. rest: snapshot of the resource. notes: the hash
+    in `RenderedSpec`. is_forced: whether a PUT is due in any case. changed: the paths
+    at which the stored status differs from the resource. is_ready: whether the Ready
+    condition is True. repair_attempts: the differences for which PUTs were sent before.
+    now: present time in `Clock.monotonic` seconds. is_period_over: whether the last PUT
+    is a sync period old. region: the declared location, if the resource is in another
+    one; else "".
     was_there: whether the status shows that the resource has existed.
     """
 
@@ -91,7 +92,8 @@ class SyncFacts:
 
 
 def at_sync(facts: SyncFacts, put: Put) -> Decision:
-    """PUT, or continue with the resource that was read if a PUT would change nothing.
+    """Decide to PUT, or to continue with the resource that was read if a PUT would
+    change nothing.
 
     A resource in another region than the declared one is shown as drifted: Azure
     cannot move the resource.
@@ -164,7 +166,9 @@ def _at_sync(facts: SyncFacts, put: Put) -> Decision:
 
 
 def _gone() -> Decision:
-    """Report a resource that Azure no longer has, and create none."""
+    """Return the decision to report a resource that Azure no longer has, without
+    creating it.
+    """
     text = "Azure no longer has the resource; left as it is"
     effects = (
         SetDrifted(text),
@@ -278,8 +282,8 @@ def _report(
 def _undeclared(
     facts: SyncFacts, learnt: DriftBaseline, put: Put, read: Read
 ) -> Decision:
-    """A value changed that the spec does not declare, or one that Azure stores
-    differently.
+    """Return the decision about a changed value that the spec does not declare, or that
+    Azure stores differently.
     """
     noted = _in_order(facts, learnt)[1:]
     if facts.undeclared is Undeclared.IGNORE:
@@ -315,12 +319,12 @@ def after_own_put(
     the state of the resource.
 
     A value that Azure does not show is accepted at once. A value that differs is
-    accepted once a PUT was sent for it alone: Azure accepts some PUTs and does not
-    apply them at first. A declared tag that differs after a long operation is never
-    accepted: another writer has changed the tag while the operation was running. If the
-    resource was read at once, a policy of Azure has the tag as it wants it.
-    found: how the resource differs now. rest: its snapshot. is_immediate: whether the
-    reconcile that sent the PUT has read it.
+    accepted only after a second PUT for it, because Azure accepts some PUTs and does
+    not apply them at first. A declared tag that differs after a long operation is never
+    accepted: another writer has changed the tag meanwhile. If the resource was read at
+    once, a policy of Azure has set the tag.
+    found: differences that the resource has now. rest: snapshot of the resource.
+    is_immediate: whether the reconcile that sent the PUT has read the resource.
     """
     pending = repair_attempts.pending
     accepted = [one for one in found if is_immediate or not _is_declared_tag(one)]
@@ -343,8 +347,8 @@ def _is_declared_tag(one: Difference) -> bool:
 
 
 def _open_access(kept: Sequence[Difference]) -> tuple[Effect, ...]:
-    """Return a lasting condition for values that Azure keeps and that may leave access
-    open.
+    """Return the effect that sets a lasting condition if Azure keeps values that may
+    leave access open.
     """
     found = opens_access(kept)
     if not found:

@@ -1,4 +1,6 @@
-"""Learns what a PUT has left in Azure. Blocking: may read the resource."""
+"""Records the differences that remain in Azure after a PUT. Blocking: may read the
+resource.
+"""
 
 import attrs
 

@@ -39,9 +39,8 @@ _MOVING = CountSync("moving")
 class Look:
     """The result of a look at a resource.
 
-    decided: the decision to PUT or to do less. made: the body that a PUT sends.
-    is_list_wrong: whether a list showed the
-    unchanged resource differently.
+    decided: the decision whether to PUT. made: the body that a PUT sends.
+    is_list_wrong: whether a list showed differences that a GET did not confirm.
     """
 
     decided: Decision
@@ -58,8 +57,8 @@ def look(
 ) -> Look:
     """Read the resource, compare it with the body of the PUT, and decide.
 
-    A list can only confirm that the record of the last PUT and the status hold. If the
-    list shows anything else, one GET is sent, which the reconcile shares. Rule: Q7.
+    A list can only confirm the record of the last PUT and the status. If the list shows
+    anything else, one GET is sent, whose answer the whole reconcile shares. Rule: Q7.
     known: the facts from before the read. listed: the resource in a list, if a list may
     be used. Raises ArmError, ArmTransportError, and the exceptions of extensions.
     """
@@ -119,8 +118,8 @@ def _look(rendered: RenderedSpec, known: SyncFacts, now: datetime) -> Look:
 
 
 def _is_unchanged(seen: Look, patcher: PatchHelper, have: JsonObject) -> bool:
-    """Return whether a look has found the record of the last PUT and the stored status
-    confirmed.
+    """Return whether a read confirms the record of the last PUT and the stored
+    status.
     """
     effects = seen.decided.effects
     recorded = SetMetadata({OBSERVED: patcher.annotations.get(OBSERVED)})
@@ -130,14 +129,14 @@ def _is_unchanged(seen: Look, patcher: PatchHelper, have: JsonObject) -> bool:
 
 
 def _changed(patcher: PatchHelper, have: JsonObject) -> tuple[str, ...]:
-    """Return the paths at which the stored status differs from what was read."""
+    """Return the paths at which the stored status differs from the resource."""
     before = {**status(patcher.obj), "conditions": None}
     after = {**status_of(patcher.version, have), "conditions": None}
     return changed_paths(before, after)
 
 
 def _another_region(want: JsonObject, have: JsonObject) -> str:
-    """The declared location if the resource is in another one, else ""."""
+    """Return the declared location if the resource is in another one, else ""."""
     declared, found = want.get("location"), have.get("location")
     if not (isinstance(declared, str) and isinstance(found, str) and found):
         return ""

@@ -1,4 +1,6 @@
-"""The record of an object's last accepted PUT, and that of the next one. Pure."""
+"""Reads the record of an object's last accepted PUT, and makes the record of the next
+one. Pure.
+"""
 
 from datetime import UTC, datetime
 
@@ -21,8 +23,8 @@ _TIME = "%Y-%m-%dT%H:%M:%SZ"
 
 
 def ready_of_last_put(patcher: PatchHelper) -> JsonObject | None:
-    """Return the Ready condition if a PUT of this generation of the spec was recorded
-    and the condition is about it, else None.
+    """Return the Ready condition if it is about this generation of the spec and a PUT
+    of this generation was recorded, else None.
     """
     ready = ready_of(patcher.obj)
     is_of_put = ready.get("observedGeneration") == patcher.generation
@@ -37,8 +39,8 @@ def _is_latest(patcher: PatchHelper) -> bool:
 def is_recorded(
     patcher: PatchHelper, rendered: RenderedSpec, observed: DriftBaseline | None
 ) -> bool:
-    """Return whether the last PUT, as the cluster records it, was accepted and is the
-    one that the object makes now.
+    """Return whether the cluster records an accepted PUT with the body that the object
+    has now.
     """
     is_same = observed is not None and observed.put == rendered.fingerprint
     return is_same and _is_latest(patcher)
@@ -50,8 +52,10 @@ def reads_first(
     ready: JsonObject | None,
     observed: DriftBaseline | None,
 ) -> bool:
-    """Return whether a reconcile reads before it PUTs: a PUT of this generation was
-    accepted, or another operator says so.
+    """Return whether a reconcile reads the resource before it PUTs.
+
+    It does if a PUT of this generation was accepted, by this operator or, as its
+    annotations say, by another.
 
     ready: the result of `ready_of_last_put`. observed: the record of the last PUT. A
     later failure, such as that of a read during an outage of Azure, causes no PUT.
@@ -65,8 +69,9 @@ def reads_first(
 
 
 def _was_seen(patcher: PatchHelper) -> bool:
-    """Return whether this generation was Ready or found gone: mode `report` then sends
-    no other PUT of it, whatever Ready says.
+    """Return whether this generation was Ready, or its resource was found deleted.
+
+    Mode `report` then sends no further PUT of this generation.
     """
     ready = ready_of(patcher.obj)
     is_seen = ready.get("status") == "True" or ready.get("reason") == GONE
@@ -124,8 +129,10 @@ def seconds_since_put(observed: DriftBaseline | None, now: datetime) -> float | 
 
 
 def has_other_inputs(patcher: PatchHelper, rendered: RenderedSpec | None) -> bool:
-    """Return whether the object makes another PUT than the recorded one. The event of a
-    changed input may have been spent on a poll.
+    """Return whether the object's PUT now differs from the recorded one.
+
+    An input may have changed without a PUT, because the reconcile after the change only
+    polled an operation.
 
     rendered: the body that the spec makes now; None if an input cannot be read.
     """

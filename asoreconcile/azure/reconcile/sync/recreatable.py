@@ -1,4 +1,4 @@
-"""Tells whether a resource may be deleted in order to be made again.
+"""Decides whether a resource may be deleted in order to be made again.
 
 Blocking: lists the children of the resource. Used before the deletion, and by
 `asoctl plan`. Rule: OW-6.
@@ -32,8 +32,9 @@ def why_not_recreated(
 ) -> str:
     """Return why a resource must not be deleted to be made again, or "".
 
-    body: the body of its PUT. is_ours: whether an object of this cluster declares the
-    resource with an id. Raises as `read`, but not for a refusal.
+    body: the body of its PUT. is_ours: function that returns whether an object of this
+    cluster declares the resource with an id. Raises the exceptions of `read`, except
+    for a refusal.
     """
     if holds_data(version.arm_type):
         return "a deletion of this type destroys what cannot be made again"
@@ -56,8 +57,10 @@ class _Children:
         self._catalogue, self._read, self._is_ours = catalogue, read, is_ours
 
     def foreign(self, arm_type: str, arm_id: str, body: JsonObject) -> Iterator[str]:
-        """Yield the ids of resources below one that no object declares, or that hold
-        data. body: declares children inside it.
+        """Yield the ids of resources below this one that no object declares, or that
+        hold data.
+
+        body: body of the parent, which may declare children itself.
         """
         above = f"{arm_type.lower()}/"
         for kind in self._catalogue.kinds():

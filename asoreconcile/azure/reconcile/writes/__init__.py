@@ -1,1 +1,1 @@
-"""Writes to Azure."""
+"""Writes to Azure: PUT, DELETE, polls of operations, and the end of a reconcile."""

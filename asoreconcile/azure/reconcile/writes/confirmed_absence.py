@@ -1,9 +1,9 @@
 """Confirms that a resource is gone before a PUT makes it again. Blocking: one list.
 
-A provider may answer 404 for a resource that is there. A PUT of a parent that embeds
-its children would then delete them all, as its body is made without them. So the 404 is
-asked for again after a pause, and the list that would contain the resource must lack
-it. A 404 whose code does not say that the resource is gone is asked for again as well.
+A provider may answer 404 for a resource that exists. A PUT of a parent whose body
+contains its children would then delete all children, because the body is made without
+them. So the read is repeated after a pause, and the list of the type must not contain
+the resource. A read whose 404 has an unknown code is repeated as well.
 Rule: V11.
 """
 
@@ -33,15 +33,14 @@ def confirm_absence(
     memory: ObjectMemory,
     wake_children: Callable[[], None],
 ) -> Requeue | None:
-    """Return None if the PUT may be sent, else the pause before the next read.
+    """Return the pause before the next read; None if the PUT may be sent.
 
     made: the PUT. last_put: the record of the last one. memory: the process's memory of
     the object.
 
-    Only a resource that was there before is asked for again: a new one has nothing to
-    lose. Its child objects are woken at the first 404: they find out for themselves
-    whether they are gone, too. Raises ConditionError if a list has the resource, and
-    as `ArmAccess.list`.
+    Only the read of a resource that existed before is repeated. Its child objects are
+    woken at the first 404, to find out whether their resources are gone, too. Raises
+    ConditionError if a list has the resource, and as `ArmAccess.list`.
     """
     context, patcher = made.maker.context, made.maker.patcher
     if not context.is_known_absent:
@@ -79,7 +78,7 @@ def confirm_absence(
 
 
 def _is_listed(context: ReconcileContext) -> bool:
-    """Return whether the list of the resource's type has it; False if its group or
+    """Return whether the list of the type contains the resource; False if its group or
     parent is gone.
     """
     address = collection_of(context.arm_id)

@@ -1,8 +1,8 @@
 """Deletes the Azure resource, and then releases the Kubernetes object.
 
 The finalizer is removed only once Azure says that the resource is gone, or if the
-policy keeps the resource. A failure is always retried: nobody can correct the spec of a
-deleted object (R4.5). The polls of a deletion are in `operations`.
+policy keeps the resource. A failure is always retried, because the spec of a deleted
+object cannot be corrected (R4.5). The polls of a deletion are in `operations`.
 """
 
 import re
@@ -52,8 +52,10 @@ from asoreconcile.kube.events import EventRecorder, NamedRecorder
 
 
 def delete(scope: ReconcileScope) -> ReconcileOutcome:
-    """DELETE the object's own resource; leave a resource that another object has, and
-    an id for which Azure has accepted nothing.
+    """Delete the object's own resource.
+
+    No DELETE is sent if another object manages the resource, or if Azure has accepted
+    no PUT for the id.
 
     Raises ConditionError for an id of another type, or if an object of another
     namespace declares the id, or if Azure refuses the DELETE.
@@ -130,8 +132,10 @@ def delete(scope: ReconcileScope) -> ReconcileOutcome:
 def rivals_before_delete(
     scope: ReconcileScope, arm_id: str
 ) -> tuple[Rival | None, list[Rival]]:
-    """Return the object that manages the id, and all others that declare it; read from
-    the API server if the cache has one or may be behind: a DELETE cannot be undone.
+    """Return the object that manages the id, and all others that declare it.
+
+    They are read from the API server if the cache has one or may be behind, because a
+    DELETE cannot be undone.
 
     Raises as `look_around`; GoneError, StaleError.
     """
@@ -152,8 +156,11 @@ def _is_gone(answer: DeleteResult | ArmError) -> bool:
 
 
 def _repeated_after(scope: ReconcileScope, put: Token, *, now: float) -> Requeue:
-    """Repeat the DELETE until the PUT's operation is over: Azure says that the resource
-    is gone, and the operation may still make it. Rule: R5.10.
+    """Return the requeue after which the DELETE is sent again while the PUT's operation
+    runs.
+
+    Azure says that the resource is gone, but the operation may still make it. Rule:
+    R5.10.
     """
     memory = scope.memory
     outcome = scope.connection.client.poll(put, memory.poll.progress)
@@ -185,8 +192,8 @@ def _send_takeover_event(
 
 
 def _is_id_refused(answer: ArmError, claim: ClaimRecord | None) -> bool:
-    """Return whether Azure says that no resource can have the id of an object of which
-    it has accepted nothing.
+    """Return whether Azure says that no resource can have this id, and has accepted no
+    PUT of the object.
     """
     is_about_it = _ABOUT_THE_ID.search(answer.code) is not None
     return answer.status == HTTPStatus.BAD_REQUEST and is_about_it and _is_open(claim)
@@ -250,16 +257,15 @@ def why_left(
 ) -> str:
     """Return why the resource is left in Azure, or "" if it is deleted. Pure.
 
-    arm_id: from the annotation. is_own: whether it is this object's own id. namespace:
+    arm_id: id in the annotation. is_own: whether it is this object's own id. namespace:
     the object's namespace. manager: another object that manages the id. heir: another
-    live object that declares the id, whether it manages it or waits. seen: the id that
-    the status shows, or "".
+    live object that declares the id. seen: the id that the status shows, or "".
 
     The id comes from an annotation, so it is checked: a wrong id must not delete
     another resource, nor look like a resource that is gone. Raises ConditionError for
-    an id of another type, which can be corrected: removing the finalizer would leave
-    the resource for ever. Also raises it if an object of another namespace declares the
-    id: neither of the two namespaces decides for the other.
+    an id of another type, which can be corrected: if the finalizer were removed, the
+    resource would stay for ever. Also raises it if an object of another namespace
+    declares the id, because neither namespace may decide for the other.
     """
     if not is_of_type(arm_id, arm_type):
         raise ConditionError(
@@ -332,7 +338,7 @@ def await_parent(scope: ReconcileScope) -> ReconcileOutcome:
 
 
 def delete_resource(request: DeleteRequest) -> DeleteResult:
-    """One GET, one DELETE (R5.3, R5.4).
+    """Delete the resource by one GET and one DELETE (R5.3, R5.4).
 
     Raises ArmError, ArmTransportError.
     """

@@ -1,5 +1,5 @@
-"""Ends a reconcile: the resource is read, checked and exported, or let go, or the
-reconcile fails.
+"""Ends a reconcile: reads the resource, checks it and exports values, or releases the
+object.
 """
 
 from collections.abc import Callable
@@ -87,8 +87,8 @@ def settle(
 
     body: the resource, if it has just been read. Raises ConditionError, ArmError,
     ArmTransportError, SuboperationPending. The token of an operation is cleared once
-    the resource was read: until then a failed read must come back here, not to another
-    PUT.
+    the resource was read: until then a failed read must be retried here, and not lead
+    to another PUT.
     """
     patcher = scope.patcher
     try:
@@ -132,8 +132,10 @@ def settle(
 
 
 def _disclaim(patcher: PatchHelper) -> None:
-    """While the policy is skip, others may change the resource, also values that Azure
-    does not show: the first reconcile under manage sends the whole spec.
+    """Drop the record of the last PUT while the policy is skip.
+
+    Other writers may change the resource then, also values that Azure does not show, so
+    the first reconcile after it sends the whole spec.
     """
     if patcher.annotations.get(LATEST_RECONCILED_GENERATION):
         record = last_put_of(patcher.annotations)
@@ -147,7 +149,8 @@ def _read(
     body: JsonObject | None,
     listed_at: float | None,
 ) -> None:
-    """Take what Azure has as the status; an event once if it is another resource.
+    """Copy the resource to the status; record an event if it is another resource with
+    the same id.
 
     Raises ConditionError if the id is not the object's own; RetryError while the
     owner's kind is not listed yet; as `_observed_status`.
@@ -216,8 +219,9 @@ def _learn(
     rendered: RenderedSpec | None,
     sent: Desired | None,
 ) -> None:
-    """Record what a PUT has left. rendered: the body of the PUT before extensions; None
-    if it is not known. sent: the PUT, if this reconcile sent it.
+    """Record the differences that remain after a PUT. rendered: the body of the PUT
+    before extensions; None if it is not known. sent: the PUT, if this reconcile sent
+    it.
     """
     if rendered is None:
         return
@@ -233,8 +237,10 @@ def _require_success(
     rendered: RenderedSpec | None,
     sent: Desired | None,
 ) -> None:
-    """Raises ConditionError if Azure says that the resource's last operation failed or
-    was canceled, with Azure's word as the reason.
+    """Raise ConditionError if Azure says that the resource's last operation failed or
+    was canceled.
+
+    The reason is Azure's word for the state.
     """
     version = scope.patcher.version
     have = scope.context.raw_get() if "Get" in version.operations else None
@@ -261,7 +267,7 @@ def check_usable(
     extensions: Extensions,
     owner_of: Callable[[], Owner | None],
 ) -> None:
-    """Raises ConditionError if an extension says that the resource is not usable.
+    """Raise ConditionError if an extension says that the resource is not usable.
 
     owner_of: returns the object's owner.
     """
@@ -289,8 +295,10 @@ def check_usable(
 
 
 def _export(scope: ReconcileScope) -> None:
-    """The last step that may fail: the export record is written with the next write of
-    metadata; without it the secrets would be fetched again.
+    """Export values of the resource.
+
+    This is the last step that may fail, because the export record is written with the
+    next write of metadata; without the record the secrets would be fetched again.
     """
     patcher, operator = scope.patcher, scope.operator
     current = {**patcher.obj, "status": patcher.status}
@@ -317,7 +325,9 @@ def annotate_success(
 
 
 def _show_failed_export(scope: ReconcileScope, failure: FetchFailure) -> None:
-    """Say that the targets keep the values of the last export; Ready stays as it is."""
+    """Show in a condition that the targets keep the values of the last export; Ready is
+    unchanged.
+    """
     match failure:
         case ArmError():
             why = str(read_failed(scope, failure))
@@ -352,9 +362,11 @@ def absent(arm_id: str, after: ReadAfter) -> ConditionError:
 
 
 def is_about_the_resource(error: AsoreconcileError) -> bool:
-    """Whether the error is about the resource itself, so that its PUT is over. Pure.
+    """Return whether an error is about the resource itself, so that its PUT has ended.
+    Pure.
 
-    Throttling, sign-in, transport and our own shutdown are not (L15, D3).
+    Throttling, failed sign-in, transport errors and the shutdown are not about the
+    resource (L15, D3).
     """
     match error:
         case ArmError():
@@ -368,16 +380,16 @@ def is_about_the_resource(error: AsoreconcileError) -> bool:
 
 
 def release(scope: ReconcileScope) -> Stop:
-    """Forget the object, and remove our finalizer if it is there: Kubernetes may end
-    the object.
+    """Forget the object and remove the operator's finalizer, so that Kubernetes can
+    delete the object.
 
-    Without the annotation nothing was to be deleted: an event says what is left (D10,
-    R5.2).
+    If the annotation with the ARM id is missing, no resource was deleted: an event says
+    which one may be left (D10, R5.2).
     """
     patcher = scope.patcher
     scope.operator.forget(scope.kind, patcher.key)
     present = finalizers(patcher.obj)
-    # Somebody removed it: the object may be gone before a write arrives.
+    # Another client removed it: the object may be gone before a write arrives.
     if FINALIZER not in present:
         return Stop()
     seen = str(status(patcher.obj).get("id") or "")

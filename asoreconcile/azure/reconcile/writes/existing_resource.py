@@ -1,5 +1,5 @@
-"""The resource that is there before a PUT: whether the object takes it over, and the
-values of others that the PUT keeps or replaces.
+"""Handles a resource that exists before a PUT: whether the object takes it over, and
+which values of other writers the PUT keeps or replaces.
 
 Blocking: reads the resource. Rules: OW-1, OW-2, OW-3, OW-8, OW-9.
 """
@@ -42,12 +42,14 @@ _SAID_AGAIN_SECONDS = 3600.0
 def meet_existing(
     made: Desired, put: Put, inherited: Mapping[str, str]
 ) -> JsonObject | None:
-    """Decide for an object that is undecided about a resource that is there. Return the
-    resource if it is adopted without a PUT; None if the PUT follows.
+    """Decide whether an undecided object takes over a resource that exists.
+
+    Return the resource if it is adopted without a PUT; None if the PUT follows.
 
     made: the body of the PUT. inherited: the annotations of the Namespace. The decision
-    is stored before the PUT, so that the resource of a PUT whose answer was lost is not
-    taken for another one's. Raises ConditionError `AlreadyExists`; as `raw_get`.
+    is stored before the PUT, so that a resource which a PUT without an answer has made
+    does not count as another owner's. Raises ConditionError `AlreadyExists`, and the
+    exceptions of `raw_get`.
     """
     patcher, context = made.maker.patcher, made.maker.context
     have = context.raw_get()
@@ -75,7 +77,7 @@ def meet_existing(
 
 
 def _was_met(made: Desired, claim: ClaimRecord | None, have: JsonObject) -> bool:
-    """Return whether people were told of the resource, or an earlier PUT of this object
+    """Return whether the resource was reported before, or an earlier PUT of this object
     may have made it.
     """
     patcher = made.maker.patcher
@@ -103,13 +105,15 @@ def merged_put(
     is_said_absent: Callable[[], bool],
     count_replaced: Callable[[GroupKind], None],
 ) -> Put:
-    """Return the PUT with the values of others as Azure has them. People are told of
-    those that the PUT replaces.
+    """Return the PUT with the values of other writers that are in Azure.
 
-    A PUT of a resource that may be there follows a read, also the first PUT: its answer
-    tells whether the resource was made (OW-3), but only a read before it shows the tags
-    that the PUT would remove (OW-1) and the paths of the event. Of many new objects one
-    list tells which resources are not there, so that creating them takes no longer.
+    Events report the values that the PUT replaces.
+
+    Every PUT of a resource that may exist follows a read, also the first PUT. The
+    answer to a PUT says whether the resource was made (OW-3), but only a read before
+    shows the tags that the PUT would remove (OW-1) and the paths for the event. For
+    many new objects one list shows which resources do not exist, so that creating them
+    takes no longer.
     made: the body of the PUT. last: the record of the last PUT. is_said_absent: returns
     whether a list shows that the resource is not there. Raises as `merge_rules` and
     `ReconcileContext.raw_get`.
@@ -150,7 +154,9 @@ def _report_others(
     *,
     has_record: bool,
 ) -> None:
-    """Record events and log lines. No values are shown."""
+    """Record events and log lines about values of other writers, without the values
+    themselves.
+    """
     if result.tags and not has_record:
         text = f"tags that this object does not declare are kept: {listed(result.tags)}"
         context.event("Normal", "ForeignTagsKept", text)

@@ -1,4 +1,4 @@
-"""Detection of a PUT that creates a removed resource again. Pure.
+"""Detects that a PUT has created a removed resource again. Pure.
 
 Azure sends no notice when a resource is removed, or moved to another group, which
 changes its id. The old id answers 404, and the next PUT creates a new resource there.
@@ -38,8 +38,8 @@ def is_recreated(
 ) -> bool:
     """Return whether an accepted PUT has recreated a resource that existed before.
 
-    before: the object's status from before the PUT. is_absent: a read before the PUT
-    found nothing. created: the PUT was answered 201.
+    before: the object's status from before the PUT. is_absent: whether a read before
+    the PUT found no resource. created: whether the answer to the PUT was 201.
     """
     if not was_there(before):
         return False
@@ -70,8 +70,8 @@ def is_born_since(status: JsonObject, at: str) -> bool:
 
 
 def what_to_do(arm_id: str) -> str:
-    """Return the message of the event `AzureResourceRecreated`: what happened, and
-    what to do.
+    """Return the message of the event `AzureResourceRecreated`, which says what
+    happened, and gives advice.
     """
     return (
         f'"{arm_id}" was there before, was gone from Azure, and is made again. If it '

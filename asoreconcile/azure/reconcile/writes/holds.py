@@ -1,4 +1,5 @@
-"""Holds an object's requests back: deletion protection, maintenance windows, pause.
+"""Holds requests of an object back because of deletion protection, maintenance windows
+or a pause.
 
 Rules: OW-4, OW-7.
 """
@@ -50,8 +51,8 @@ def require_free(
 
     inherited: live annotations of the Namespace. event: records an event at the object.
     Raises StaleError if the object is paused; ConditionError `DeletionProtected`,
-    `OutsideMaintenanceWindow`; RetryError while objects are not listed yet that may be
-    protected.
+    `OutsideMaintenanceWindow`; RetryError while objects that may be protected are not
+    listed yet.
     """
     if is_delete:
         _require_unprotected(operator, patcher, inherited, event)
@@ -67,7 +68,9 @@ def require_free(
 
 
 def paused(scope: ReconcileScope) -> Stop:
-    """Do nothing. Raises ConditionError `Paused` if a change or a deletion waits."""
+    """End the reconcile of a paused object. Raises ConditionError `Paused` if a change
+    or a deletion waits.
+    """
     patcher = scope.patcher
     ready = ready_of(patcher.obj)
     is_shown = (ready.get("observedGeneration") or 0) >= patcher.generation
@@ -89,9 +92,10 @@ def _require_unprotected(
 ) -> None:
     """Make sure that no annotation forbids the DELETE of the object's resource.
 
-    A protected object of the same namespace also keeps the resource that contains its
-    own. One of another namespace is only named in an event: a tenant cannot keep
-    another tenant's resource.
+    A protected object also protects the resource that contains its own, if both are in
+    the same namespace. A protected object of another namespace is only named in an
+    event, because a tenant must not hold back the deletion of another tenant's
+    resource.
     """
     if why := why_held(patcher.annotations, inherited):
         # Removing the annotation queues the object at once.
@@ -128,5 +132,7 @@ def _require_open(
 
 
 def severity_of_wait(patcher: PatchHelper) -> Severity:
-    """Return Info; Warning if Ready=True must give way, as for a changed Secret."""
+    """Return the severity of a wait: Info, or Warning if it has to replace Ready=True,
+    as after the change of a Secret.
+    """
     return "Warning" if is_ready(patcher.obj, patcher.generation) else "Info"

@@ -1,6 +1,6 @@
 """Polls the recorded operation of an object, a PUT's or a DELETE's.
 
-A poll that fails says nothing about the operation: its token stays (D3).
+A failed poll says nothing about the operation, so its token is kept (D3).
 """
 
 from urllib.parse import parse_qs, urlsplit
@@ -61,7 +61,8 @@ _UNAUTHENTICATED = 401
 def poll(scope: ReconcileScope) -> ReconcileOutcome:
     """Poll once, unless it is too early, and act on the answer.
 
-    Raises ConditionError for an operation that failed or left no trace; as `settle`.
+    Raises ConditionError for an operation that failed or left no trace, and the
+    exceptions of `settle`.
     """
     patcher, memory = scope.patcher, scope.memory
     deleting = is_deleting(patcher.obj)
@@ -112,8 +113,9 @@ def poll(scope: ReconcileScope) -> ReconcileOutcome:
 
 
 def _unreadable(scope: ReconcileScope, error: TokenError) -> Requeue:
-    """Drop a record that cannot be read, so that its request is sent again. Raises
-    ConditionError for that of a PUT.
+    """Drop an unreadable record of an operation, so that its request is sent again.
+
+    Raises ConditionError if it is the record of a PUT.
     """
     patcher, memory = scope.patcher, scope.memory
     if is_deleting(patcher.obj):
@@ -204,7 +206,7 @@ def _ended_badly(
             followed = after_refusal(scope, outcome.error, rendered)
     refusal = outcome.error if isinstance(outcome, Restart) else None
     if refusal is not None and refusal.status == _UNAUTHENTICATED:
-        # A failed sign-in says nothing about the resource, so it is no reason for a
+        # A failed sign-in says nothing about the resource, so it does not lead to a
         # PUT.
         failure = monitor_refused(scope, refusal)
     else:
@@ -230,8 +232,10 @@ def _ended_badly(
 def _resource_read(
     token: Token, outcome: OperationDone | ReadResource, api_version: str
 ) -> JsonObject | None:
-    """Return the resource if it was its own monitor, so that it need not be read again.
-    None for another monitor, and for a poll at another api-version.
+    """Return the resource if the poll has read it, so that it need not be read again.
+
+    That is so if the resource is its own monitor. None for another monitor, and for a
+    poll at another api-version.
     """
     if not isinstance(outcome, OperationDone) or token.shape is not TokenShape.BODY:
         return None

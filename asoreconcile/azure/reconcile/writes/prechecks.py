@@ -1,7 +1,7 @@
-"""Decides by the checks whether a PUT may be sent.
+"""Runs the checks that decide whether a PUT may be sent.
 
-The GETs' answers decide, never an older status. Rules: R1.9, R1.10. Before them comes
-what the spec refers to, which has to be in Azure first (OW-5).
+The checks use answers of new GETs, never an older status. Rules: R1.9, R1.10. Before
+the checks, the resources that the spec refers to must be in Azure (OW-5).
 """
 
 from collections.abc import Sequence
@@ -51,7 +51,7 @@ from asoreconcile.base.objects import JsonObject, ObjectKey, annotations, spec
 
 
 def after_precheck(result: PreResult) -> Requeue | None:
-    """Return the end of the reconcile without a PUT; None: the PUT may be sent.
+    """Return the end of the reconcile without a PUT; None if the PUT may be sent.
 
     Raises ConditionError `ReconciliationBlocked` if a check blocks the PUT (R1.10).
     """
@@ -65,7 +65,8 @@ def after_precheck(result: PreResult) -> Requeue | None:
 
 
 def run_prechecks(scope: ReconcileScope, owner: Owner | None) -> Requeue | None:
-    """Return the checks' decision (`prechecks`); None: the PUT may be sent.
+    """Return the end of the reconcile if a check decides against the PUT; None if the
+    PUT may be sent.
 
     Blocking: a GET for each check. Raises ConditionError `WaitingForOwner` if the owner
     does not exist in Azure, and the exceptions of the checks; `WaitingForReference`.
@@ -101,8 +102,10 @@ def run_prechecks(scope: ReconcileScope, owner: Owner | None) -> Requeue | None:
 
 
 def require_references(scope: ReconcileScope) -> None:
-    """Make sure that Azure takes the references of a PUT, unless the object need not
-    wait for them or they are a cycle. Raises ConditionError `WaitingForReference`.
+    """Make sure that Azure accepts the references of a PUT.
+
+    Not checked if the object need not wait for them, or if they form a cycle. Raises
+    ConditionError `WaitingForReference`.
     """
     operator, patcher, memory = scope.operator, scope.patcher, scope.memory
     missing = [
@@ -143,7 +146,8 @@ def _is_missing(
     node: ObjectReference,
     target: JsonObject | None,
 ) -> bool:
-    """Return whether Azure does not yet take the object's reference to another one.
+    """Return whether Azure does not accept the object's reference to another object
+    yet.
 
     node, target: the other object; target is None if there is no such object.
     """
@@ -162,10 +166,10 @@ def _is_missing(
 def _fresh_owner(
     reads: OwnerReads, connection: Connection, owner: Owner, version: KindVersion
 ) -> JsonObject:
-    """Return the owner with the status Azure reports now; kept in memory only.
+    """Return the owner with the status that Azure reports now; it is not written.
 
-    Raises ConditionError `WaitingForOwner` if Azure has none, as the check would have
-    nothing to judge.
+    Raises ConditionError `WaitingForOwner` if the owner does not exist in Azure, so
+    that there is nothing to check.
     """
     try:
         body = reads.get(
@@ -197,11 +201,11 @@ _SEE_OWNER = "see its own Ready condition"
 def _owner_version(
     operator: SharedDependencies, version: KindVersion, owner: Owner
 ) -> KindVersion | None:
-    """Return the version to read the owner at: the one served, else the newest
-    catalogued.
+    """Return the version at which to read the owner: the served one, else the newest in
+    the catalogue.
 
-    version: the child's. None for an owner given by id whose kind is unknown: its body
-    cannot be mapped.
+    version: version of the child. None for an owner by ARM id whose kind is unknown,
+    because its body cannot be mapped.
     """
     group_kind = owner.group_kind or version.owner
     if group_kind is None:

@@ -1,4 +1,4 @@
-"""Brings Azure in line with the spec: checks, body, sync decision, PUT."""
+"""Makes the resource match the spec: checks, body, sync decision, PUT."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -86,8 +86,7 @@ def put(scope: ReconcileScope) -> ReconcileOutcome:
     values (D11). At most one PUT or poll.
 
     Raises ConditionError if the PUT has to wait, and as `settle`; GoneError,
-    StaleError, ConflictError; RetryError when a write of a parent or a child comes in
-    between.
+    StaleError, ConflictError; RetryError if a parent or a child is written meanwhile.
     """
     # Values that are read from here on must still hold when the PUT is sent.
     with scope.operator.parent_writes.reading(scope.patcher.arm_id) as reading:
@@ -158,9 +157,9 @@ def _put(scope: ReconcileScope, reading: ParentRead) -> ReconcileOutcome:
 
 @attrs.frozen
 class _Intent:
-    """The facts of a reconcile whose body is rendered.
+    """The facts of a reconcile after its body was made.
 
-    mode: in force now. last_put: the record of the last PUT. ready: the result of
+    mode: sync mode in force. last_put: the record of the last PUT. ready: the result of
     `ready_of_last_put`. is_sync: whether the resource is read before a PUT. is_checked:
     whether the checks have run.
     """
@@ -235,15 +234,17 @@ def _reach(
 
 
 def _postponed(patcher: PatchHelper, pause: Requeue) -> Requeue:
-    """Leave Ready as it is; a new object shows that it is reconciled."""
+    """End a postponed reconcile: Ready stays as it is; a new object shows that it is
+    being reconciled.
+    """
     if not patcher.status.get("conditions"):
         patcher.set_ready(reconciling(patcher.generation))
     return pause
 
 
 def _resumed(scope: ReconcileScope, mode: SyncMode) -> Succeeded:
-    """Only wait: another process left the object Ready, and no input of its PUT has
-    changed.
+    """Return the requeue of an object that another process left Ready, if no input of
+    its PUT has changed.
     """
     scope.remember_credential()
     scope.operator.count_sync("resumed", False)
@@ -251,7 +252,7 @@ def _resumed(scope: ReconcileScope, mode: SyncMode) -> Succeeded:
 
 
 def _brake(scope: ReconcileScope, intent: _Intent, ready: JsonObject) -> None:
-    """Count a PUT that follows a success although nobody edited the object. ready: the
+    """Count a PUT that follows a success although the object was not edited. ready: the
     condition. Raises ConditionError `PutBudgetSpent` if there were too many.
     """
     is_same = is_recorded(scope.patcher, intent.rendered, intent.last_put)
@@ -291,8 +292,9 @@ def _look(scope: ReconcileScope, intent: _Intent) -> Look:
 
 
 def _listed(scope: ReconcileScope) -> ListedBody | None:
-    """Return the resource as a list shows it; None if the sync needs a GET: a list can
-    only confirm that a resource is in order (`sync.look`). Raises as
+    """Return the resource as a list shows it; None if the sync needs a GET.
+
+    A list can only confirm that a resource is in order (`sync.look`). Raises as
     `CollectionReads.entry`.
     """
     operator, read_at = scope.operator, scope.memory.read_at
@@ -313,8 +315,8 @@ def _listed(scope: ReconcileScope) -> ListedBody | None:
 
 
 def _is_said_absent(scope: ReconcileScope) -> bool:
-    """Return whether a list that is younger than the object lacks its resource; False
-    if a GET is needed. Raises as `CollectionReads.says_absent`.
+    """Return whether a list from after the object's creation does not contain its
+    resource; False if a GET is needed. Raises as `CollectionReads.says_absent`.
     """
     patcher, reads = scope.patcher, scope.operator.collection_reads
     made = str(metadata(patcher.obj).get("creationTimestamp") or "")

@@ -48,7 +48,7 @@ _MAX_PRECONDITION_FAILURES = 5
 def refused(
     scope: ReconcileScope, answer: ArmError | Failed, made: Desired
 ) -> ReconcileOutcome:
-    """React to a refusal, at once or as the end of the operation.
+    """React to the refusal of a PUT, at once or at the end of its operation.
 
     made: the body of the PUT. Raises ConditionError, and as `after_refusal`.
     """
@@ -57,7 +57,7 @@ def refused(
     if answer is error and is_changed_meanwhile(error, scope.context.rests_on):
         memory.precondition_failures += 1
         times = memory.precondition_failures
-        # Somebody else wrote in between: read and PUT again at once. After too many
+        # Another client wrote in between: read and PUT again at once. After too many
         # such failures in a row: show a condition and back off.
         if times <= _MAX_PRECONDITION_FAILURES:
             text = "Resource changed since it was read; starting again"
@@ -72,8 +72,10 @@ def refused(
 
 
 def is_changed_meanwhile(error: ArmError, rests_on: str | None) -> bool:
-    """Return whether a PUT was refused because the resource had another ETag than the
-    PUT rests on. Pure.
+    """Return whether a PUT was refused because the resource has another ETag than at
+    the read before. Pure.
+
+    rests_on: ETag of that read, or None.
     """
     return error.status == HTTPStatus.PRECONDITION_FAILED and bool(rests_on)
 
@@ -108,7 +110,7 @@ def accepted(
 def followed(
     scope: ReconcileScope, put: AcceptedPut, sent: Desired | None = None
 ) -> ReconcileOutcome:
-    """After an accepted PUT, record its operation, or read the resource.
+    """Continue after an accepted PUT: record its operation, or read the resource.
 
     sent: the PUT, if this reconcile sent it. Raises as `settle`.
     """

@@ -50,9 +50,10 @@ def recorded_token(
     """Return the recorded operation. stored: the object's annotations. is_marked:
     whether the token has the operator's mark.
 
-    Raises TokenError when it cannot be read (R1.14), or is of another resource than
-    this object's: an annotation can be copied from elsewhere. Without the mark an
-    author can have written it: its monitor must be near the resource.
+    Raises TokenError if the token cannot be read (R1.14), or belongs to another
+    resource, because an annotation can be copied. A token without the mark may have
+    been written by an author, so its monitor must be in the subscription and provider
+    of the resource.
     """
     token = loads(stored.get(POLLER_TOKEN) or "")
     if not concerns(token, arm_id, deleting=deleting):
@@ -65,8 +66,9 @@ def recorded_token(
 def running_operation(
     patcher: PatchHelper, operations: AnnotationLroStore, *, deleting: bool
 ) -> Token | None:
-    """Return the recorded operation of a PUT or, if `deleting`, of a DELETE; None if
-    no operation is recorded or the record cannot be read. operations: has the mark.
+    """Return the recorded operation of a PUT or, if `deleting`, of a DELETE; None if no
+    operation is recorded or the record cannot be read. operations: store that knows the
+    mark.
     """
     stored = patcher.annotations
     if stored.get(POLLER_ID) != (DELETE_POLLER if deleting else PUT_POLLER):
@@ -114,8 +116,10 @@ def newest_token(recorded: Token, newest: Token | None) -> Token:
 
 
 def withheld(outcome: ArmOutcome, *, deleting: bool) -> ArmOutcome:
-    """Return the outcome without the texts of the monitor, which may be about another
-    resource: the operator reads them as itself, and the author reads the status.
+    """Return the outcome without the monitor's texts, which may be about another
+    resource.
+
+    The operator reads them with its own rights, and the author can read the status.
     """
     match outcome:
         case Failed() | Restart():
@@ -129,9 +133,10 @@ def is_news(stored: Token, polled: Token) -> bool:
     """Return whether the newer token must be stored: with it, another process would
     poll differently.
 
-    A new status word alone makes no difference, except that it can say that a resource
-    which is its own monitor has been seen (L7). A new signature makes none: Azure
-    renews those of some monitors with each answer, and accepts the older ones, too.
+    A new status word alone makes no difference, unless it says that a resource which is
+    its own monitor has been seen (L7). A new signature makes no difference either:
+    Azure renews the signatures of some monitors with each answer, and accepts the older
+    ones, too.
     """
     if not is_signed_anew(stored, polled):
         return True

@@ -2,8 +2,8 @@
 again.
 
 Each step is stored before the next one is taken: `deleting` before the DELETE, its
-operation after it, `deleted` once Azure says that the resource is gone. A process that
-dies in between is followed by one that reads where the resource is. Rule: OW-6.
+operation after it, `deleted` once Azure says that the resource is gone. If the process
+dies in between, the next process continues from the stored step. Rule: OW-6.
 """
 
 from http import HTTPStatus
@@ -66,11 +66,11 @@ def after_refusal(
     rendered: RenderedSpec,
     sent: Desired | None = None,
 ) -> ReconcileOutcome | None:
-    """Record that the resource is deleted and made again, if Azure has refused its PUT,
-    at once or at the end of its operation, because of a field that cannot be changed,
-    and the object asks for it.
+    """Start a recreation after a refused PUT, if a field cannot be changed and the
+    object asks for recreation.
 
-    None if the refusal is to be shown; the condition then names the fields, and why the
+    The refusal may come at once or at the end of the operation. Return None if the
+    refusal is to be shown; the condition then names the fields, and says why the
     resource is kept. Parameters as of `_fixed_fields`. Raises as `_why_not`.
     """
     patcher = scope.patcher
@@ -99,10 +99,9 @@ def after_refusal(
 def recreate(scope: ReconcileScope) -> ReconcileOutcome:
     """Continue a recreation by one request that changes something, or one poll.
 
-    The DELETE is sent while the resource still differs from the spec, so that neither a
-    resource that was made again nor one of another spec is deleted. Raises
-    ConditionError if Azure refuses the DELETE; as `confirm_object`, `send_delete` and
-    `raw_get`.
+    The DELETE is sent only while the resource differs from the spec, so that a resource
+    which was made again is not deleted. Raises ConditionError if Azure refuses the
+    DELETE; as `confirm_object`, `send_delete` and `raw_get`.
     """
     patcher, memory, clock = scope.patcher, scope.memory, scope.operator.clock
     confirm_object(scope.operator, patcher)  # another manager may have gone on
@@ -146,8 +145,10 @@ def recreate(scope: ReconcileScope) -> ReconcileOutcome:
 
 
 def _why_not(scope: ReconcileScope, rendered: RenderedSpec) -> str:
-    """Return why the resource is left as it is, or "". Raises RetryError while objects
-    are not listed yet; as `why_not_recreated`.
+    """Return why the resource is not recreated, or "".
+
+    Raises RetryError while objects are not listed yet, and the exceptions of
+    `why_not_recreated`.
     """
     operator, patcher, version = scope.operator, scope.patcher, scope.patcher.version
     arm_id, inherited = patcher.arm_id, scope.namespace_annotations
@@ -202,10 +203,12 @@ def _record(patcher: PatchHelper, key: RecordKey, stage: Stage) -> None:
 def _fixed_fields(
     error: ArmError, rendered: RenderedSpec, sent: Desired | None = None
 ) -> list[str]:
-    """Return the paths of a refused PUT that cannot be changed: those that are known
-    and differ, else all that differ if Azure's code says so.
+    """Return the paths of a refused PUT that cannot be changed.
 
-    sent: the PUT, if this reconcile sent it; otherwise it is made again.
+    These are the known immutable fields that differ; if there are none, all fields that
+    differ, if Azure's error code says that one is immutable.
+
+    sent: the PUT, if this reconcile sent it; otherwise its body is made again.
     """
     patcher, context = rendered.maker.patcher, rendered.maker.context
     codes = (error.code, *error.codes)
@@ -229,8 +232,9 @@ def _fixed_fields(
 
 
 def _is_bad_request(error: ArmError) -> bool:
-    """Return whether Azure refuses what the PUT says. An operation that failed has no
-    HTTP status of its own, so that its code decides.
+    """Return whether Azure refuses the content of the PUT.
+
+    A failed operation has no HTTP status, so its error code decides.
     """
     if error.status == HTTPStatus.OK:
         return classify(error).retry is RetryClass.VERY_SLOW

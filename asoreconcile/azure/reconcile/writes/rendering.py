@@ -1,4 +1,4 @@
-"""The bodies of the object of a reconcile. Blocking: reads Secrets."""
+"""Makes the bodies of a reconcile's object. Blocking: reads Secrets."""
 
 from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.reconcile.identity.identity import identify
@@ -8,7 +8,7 @@ from asoreconcile.azure.reconcile.sync.desired import Bodies, RenderedSpec
 
 
 def bodies_of(scope: ReconcileScope) -> Bodies:
-    """Return the maker of an object's bodies. Raises ConditionError without a
+    """Return the `Bodies` of an object. Raises ConditionError if there is no
     connection.
     """
     operator = scope.operator
@@ -25,8 +25,9 @@ def bodies_of(scope: ReconcileScope) -> Bodies:
 
 
 def rendered_again(scope: ReconcileScope) -> RenderedSpec | None:
-    """Return the body that the spec makes now, in a reconcile that sends no PUT; None
-    if an input cannot be read: the next PUT reports it.
+    """Return the body of the present spec, in a reconcile that sends no PUT.
+
+    None if an input cannot be read; the next PUT reports that.
     """
     last_put = last_put_of(scope.patcher.annotations)
     try:

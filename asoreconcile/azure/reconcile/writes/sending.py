@@ -1,7 +1,7 @@
 """Sends a PUT or a DELETE: the one place that changes a resource of Azure.
 
-Everything that must hold when such a request leaves is checked here: that the object is
-still as this reconcile knows it, and that no write of a parent or child is under way.
+The conditions for such a request are checked here: the object is unchanged since this
+reconcile read it, and no write of a parent or child is under way.
 """
 
 from contextlib import ExitStack
@@ -32,8 +32,9 @@ _BEHIND_SECONDS = 1.0
 
 
 def confirm_object(operator: SharedDependencies, patcher: PatchHelper) -> None:
-    """Make sure that the object is as this reconcile knows it; at most one request.
-    Raises GoneError, StaleError.
+    """Make sure that the object is unchanged since this reconcile read it.
+
+    At most one request. Raises GoneError, StaleError.
     """
     is_asked = not patcher.is_live
     patcher.confirm()
@@ -44,11 +45,11 @@ def confirm_object(operator: SharedDependencies, patcher: PatchHelper) -> None:
 def confirm(scope: ReconcileScope, *, is_delete: bool) -> None:
     """Make sure that the object and its Namespace, as they are now, permit the request.
 
-    As late as possible, and from the API server: a cache that lags must not let a
-    resource be created for an object that is gone (D2), nor be changed or deleted
-    against a policy. Raises GoneError, StaleError: the reconcile starts again from
-    the newer object; ConditionError `NamespaceUnreadable`; as `require_in_reach` and
-    `require_free`.
+    They are read from the API server, as late as possible: because of a cache that
+    lags, a resource must not be created for an object that is gone (D2), nor be changed
+    or deleted against a policy. Raises GoneError; StaleError, after which the reconcile
+    starts again from the newer object; ConditionError `NamespaceUnreadable`; and the
+    exceptions of `require_in_reach` and `require_free`.
     """
     patcher, operator = scope.patcher, scope.operator
     confirm_object(operator, patcher)
@@ -78,8 +79,8 @@ def send_put(
     """Send a PUT; return Azure's answer, or its refusal.
 
     reading: the record of the reads that the body rests on.
-    Raises GoneError or StaleError if the object is not as this reconcile knows it;
-    RetryError when a write of a parent or a child comes in between; ArmTransportError.
+    Raises GoneError or StaleError if the object has changed since it was read;
+    RetryError if a parent or a child is written meanwhile; ArmTransportError.
     """
     memory, connection = scope.memory, scope.connection
     confirm(scope, is_delete=False)
@@ -120,7 +121,7 @@ def send_put(
 def send_delete(scope: ReconcileScope) -> DeleteResult | ArmError:
     """Send a DELETE through the extensions; return the result, or Azure's refusal.
 
-    Raises GoneError or StaleError if the object is not as this reconcile knows it;
+    Raises GoneError or StaleError if the object has changed since it was read;
     RetryError while a PUT of a parent is sent; ArmTransportError.
     """
     confirm(scope, is_delete=True)

@@ -1,6 +1,7 @@
-"""From what is in Azure to manifests: read resources, find their children, write specs.
+"""Imports resources from Azure as manifests: reads them, finds their children, writes
+specs.
 
-    importer = ResourceImporter(client, catalogue, builtin_sets())
+importer = ResourceImporter(client, catalogue, builtin_sets())
     imported = importer.run(["/subscriptions/.../resourceGroups/shop"])
     imported.manifests, imported.report
 

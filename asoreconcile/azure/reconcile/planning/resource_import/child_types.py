@@ -33,13 +33,15 @@ class ResourceTask:
 
     @property
     def key(self) -> str:
-        """The id without its case: two tasks with one key are the same work (I2)."""
+        """The id in lower case. Tasks with the same key are the same work (I2)."""
         return ids.key(self.id.text)
 
     @property
     def root_id(self) -> str:
-        """The id by which an import would read the resource as well: the owner's id
-        if the resource was not named and may be absent.
+        """The id with which another import would continue.
+
+        It is the owner's id if the resource was not named by the user and may be
+        absent.
         """
         is_guess = bool(self.version.fixed_name) and not self.expected
         return self.owner_id if is_guess and self.owner_id else self.id.text
@@ -58,14 +60,14 @@ class ListTask:
 
     @property
     def key(self) -> str:
-        """By the path without its case; apart from the task that reads a resource
-        there.
+        """A key made of the path in lower case. It differs from the key of a task that
+        reads a resource at this path.
         """
         return f"list {ids.key(self.path)}"
 
     @property
     def root_id(self) -> str:
-        """Return the id of the resource below which the list is."""
+        """Return the id of the resource that the list belongs to."""
         is_extension = self.version is not None and self.version.scope == "Extension"
         return self.path.rpartition("/providers/" if is_extension else "/")[0]
 
@@ -85,10 +87,11 @@ RESOURCE_GROUPS = f"{RESOURCES}/resourceGroups".lower()
 
 
 class ChildTypes:
-    """ARM types that objects can stand for, each at the version to import it as.
+    """The ARM types that can be imported, each with the kind and version of its
+    manifest.
 
-    versions: of kinds that are not imported at their storage version. wanted: whether
-    a kind is to be imported at all.
+    versions: version by kind, for kinds that are not imported at their storage version.
+    wanted: function that returns whether a kind is to be imported.
     """
 
     def __init__(
@@ -121,14 +124,16 @@ class ChildTypes:
             self._nested[type_.rpartition("/")[0]].append(version)
 
     def of(self, type_: str) -> KindVersion | None:
-        """Return the version to import a type as; None for one that no kind
-        stands for.
+        """Return the kind and version for a type; None if the catalogue has no kind for
+        it.
         """
         return self._by_type.get(type_.lower())
 
     def in_group(self, type_: str) -> KindVersion | None:
-        """As `of`, for what a group's list shows; None also for what nobody wants, and
-        for nested types, which come with their parents.
+        """Return the kind and version for a type in the list of a resource group.
+
+        None as for `of`, and also for unwanted kinds and for nested types, which are
+        read with their parents.
         """
         version = self.of(type_)
         if version is None or type_.lower() in self._unwanted:
@@ -136,7 +141,9 @@ class ChildTypes:
         return version if len(version.types) == 1 else None
 
     def nearest(self, type_: str) -> str:
-        """`; did you mean X?`, or nothing."""
+        """Return a hint at the type with the most similar name, `; did you mean X?`, or
+        "".
+        """
         return hint(type_, [v.arm_type for v in self._by_type.values()])
 
     def below(self, parent: ArmId, version: KindVersion) -> list[Task]:
@@ -165,7 +172,7 @@ class ChildTypes:
 
 def _may_host(type_: str, extension: KindVersion) -> bool:
     """Return whether to ask for an extension below a type: each question costs a
-    request, and ARM answers 400 or 404 where there can be none.
+    request, and ARM answers 400 or 404 for a type that cannot have one.
     """
     hosts = facts_of(extension.provider).hosts
     return hosts is None or type_ in hosts

@@ -1,4 +1,4 @@
-"""The meaning of a failed read for an import. Pure."""
+"""Decides what a failed read means for an import. Pure."""
 
 from asoreconcile.azure.arm.bearer import ForeignHostError
 from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
@@ -21,7 +21,10 @@ _NO_SUCH_LIST = frozenset(
 
 
 def of_resource(error: Exception, *, expected: bool) -> tuple[ImportStatus, str]:
-    """Status and reason. expected: the resource must be there."""
+    """Return status and reason of a resource that could not be read.
+
+    expected: whether the resource must exist.
+    """
     if isinstance(error, ArmError) and error.is_not_found:
         return ("failed" if expected else "skipped"), "the resource does not exist"
     return "failed", _reason(error)

@@ -1,8 +1,8 @@
-"""Import: read resources of Azure and all that is below them, as manifests.
+"""Imports resources of Azure, and all resources below them, as manifests.
 
-The calling thread hands out tasks and counts results; workers read. A list that
-fails costs the children that it would have shown, not their parent; what was read is
-never lost.
+The calling thread hands out tasks and collects results; workers read. If a list fails,
+the children in it are missing, but their parent is imported. Resources that were read
+are never lost.
 """
 
 import threading
@@ -60,14 +60,14 @@ _GROUP_API_VERSION = "2021-04-01"
 
 
 class NotImportableError(AsoreconcileError):
-    """An id that cannot be imported; the message says why, and what is near."""
+    """An id cannot be imported; the message says why, and names a similar type."""
 
 
 @attrs.frozen
 class ImportedResources:
     """The result of an import.
 
-    manifests: by group, version, kind and name.
+    manifests: the manifests, sorted by group, version, kind and name.
     """
 
     manifests: tuple[ImportedManifest, ...]
@@ -76,8 +76,10 @@ class ImportedResources:
 
 @attrs.frozen
 class _Finding:
-    """What a worker brings back. found: more to do. unread: where to go on, of a task
-    that was stopped. refused: why nobody is signed in any more.
+    """The result of one task.
+
+    found: further tasks. unread: id to continue with if the task was stopped. refused:
+    the error if Azure refused the credential.
     """
 
     outcome: ImportOutcome | None = None
@@ -120,18 +122,18 @@ class ResourceImporter:
         self._bodies: dict[str, JsonObject] = {}
 
     def stop(self) -> None:
-        """Have `run` read nothing more and return what it has.
+        """Make `run` return the resources it has, without further reads.
 
-        From any thread or signal.
+        May be called from any thread or signal handler.
         """
         self._stop.set()
 
     def run(self, arm_ids: Sequence[str]) -> ImportedResources:
         """Read the resources of the ids and all below them. Blocks.
 
-        Raises NotImportableError for the first id that no kind stands for, before
-        anything is read, and CredentialError where nothing was. Who is signed in no
-        longer, later on, has stopped it.
+        Raises NotImportableError before any read if an id has no kind, and
+        CredentialError if the credential is refused before anything was read. If the
+        credential is refused later, the import stops and returns the resources it has.
         """
         waiting: list[Task] = [self._root(text) for text in arm_ids]
         seen: set[str] = set()
@@ -189,7 +191,7 @@ class ResourceImporter:
         return ResourceTask(arm_id, version, expected=True)
 
     def _do(self, task: Task) -> _Finding:
-        """Do a task on a worker. Does nothing once the import is stopped."""
+        """Do a task on a worker thread. After `stop` nothing is read."""
         try:
             if isinstance(task, ResourceTask):
                 return self._read(task)
@@ -216,8 +218,9 @@ class ResourceImporter:
         )
 
     def _fill(self, request: Import) -> ImportResult:
-        """Return the end of a chain: the object as it would be, with spec and
-        status.
+        """Return the imported object, with the spec and status made from its resource.
+
+        This is the last handler in the chain of extensions.
         """
         arm_id = annotations(request.obj)[RESOURCE_ID]
         version = request.version
@@ -274,7 +277,9 @@ def _without(
 
 
 def _skeleton(resource: ResourceTask) -> JsonObject:
-    """The object before anything is read: its name is known, and where it is."""
+    """Return the object before the resource is read: it has only its kind, name and ARM
+    id.
+    """
     version = resource.version
     return {
         "apiVersion": f"{version.gvk.group}/{version.gvk.version}",
@@ -290,7 +295,7 @@ def _failed(path: str, reason: str, kind: GroupKind | None = None) -> ImportOutc
 
 
 def _id_of(stated: object) -> ArmId | None:
-    """Return the id of an entry in a list; None where it has none that can be read."""
+    """Return the id of an entry in a list; None if it has no valid id."""
     try:
         return ids.parse_stated(stated if isinstance(stated, str) else "")
     except ids.ArmIdError:

@@ -1,6 +1,7 @@
-"""The objects that imported resources become: named, and referring to each other.
+"""Makes manifests of imported resources, with names and references to each other.
 
-Pure: made when all is read, as only then is it known which ids are objects too.
+Pure. Manifests are made after all reads, because only then it is known which ids become
+objects, too.
 """
 
 import hashlib
@@ -27,8 +28,8 @@ _REFUSED = re.compile(r"[^a-z0-9]+")
 
 
 def object_name(azure_name: str) -> str:
-    """Return a name that Kubernetes takes: in lower case, with `-` for other
-    characters.
+    """Return a valid Kubernetes name: lower case, with `-` in place of characters that
+    are not allowed.
     """
     name = _REFUSED.sub("-", azure_name.lower()).strip("-")
     # If the name is in another script, no character may be left.
@@ -36,10 +37,10 @@ def object_name(azure_name: str) -> str:
 
 
 def object_names(resources: Iterable[tuple[GroupKind, str]]) -> dict[str, str]:
-    """Return the object's name of each ARM id, under the id's key (`ids.key`).
+    """Return the name of the object for each ARM id, by the id's key (`ids.key`).
 
     Resources of one kind that would share a name all get a suffix made of their ids, so
-    that a name does not depend on what else is imported before it.
+    that a name does not depend on the order of the import.
     """
     sharing: defaultdict[tuple[GroupKind, str], list[str]] = defaultdict(list)
     for kind, arm_id in resources:
@@ -62,7 +63,7 @@ References = Callable[[str], JsonObject]
 
 @attrs.frozen
 class ImportedManifest:
-    """An object to apply. left_out: what of the resource is not in its spec."""
+    """An object to apply. left_out: values of the resource that its spec leaves out."""
 
     obj: JsonObject
     left_out: tuple[LeftOut, ...] = ()
@@ -94,7 +95,9 @@ def manifests_of(
 
 def inside_parents(read: Sequence[tuple[ResourceTask, JsonObject]]) -> set[str]:
     """Return the keys of resources that the spec of an imported parent contains
-    already: an object of its own would declare them twice.
+    already.
+
+    They get no object of their own, which would declare them twice.
     """
     inside: set[str] = set()
     for parent, body in read:
@@ -111,11 +114,11 @@ def inside_parents(read: Sequence[tuple[ResourceTask, JsonObject]]) -> set[str]:
 def with_pools_apart(
     read: Sequence[tuple[ResourceTask, JsonObject]],
 ) -> list[tuple[ResourceTask, JsonObject]]:
-    """Return what was read, with clusters of AKS that have one pool only.
+    """Return the resources that were read, with only the needed pools in AKS clusters.
 
-    Azure shows all pools in the cluster, also those that are objects of their own. The
-    cluster keeps its first system pool, as none is made without one, and each pool that
-    was not read itself.
+    Azure shows all pools in the cluster, also those that are imported as objects. The
+    cluster keeps its first system pool, because a cluster cannot be made without one,
+    and each pool that is not imported itself.
     """
     own = {ids.key(resource.id.text) for resource, _ in read}
     return [(task, _with_first_pool(task, body, own)) for task, body in read]
@@ -147,7 +150,9 @@ def _objects(value: object) -> list[JsonObject]:
 
 
 def _name_of(resource: ResourceTask, body: JsonObject) -> str:
-    """Return the name in Azure's own letter case, whatever case the id was given in."""
+    """Return the name in Azure's letter case, which may differ from that of the given
+    id.
+    """
     stated = str(body.get("name") or "").rpartition("/")[2]
     name = resource.id.name
     return stated if stated.casefold() == name.casefold() else name
@@ -192,7 +197,7 @@ def _metadata(name: str, options: ImportOptions) -> JsonObject:
 def _owned(
     resource: ResourceTask, spec: JsonObject, reference: References
 ) -> JsonObject:
-    """Return the spec with its owner behind its name, as people write them."""
+    """Return the spec with `owner` directly after `azureName`, as people write it."""
     if not resource.owner_id:
         return spec
     owner = reference(resource.owner_id)

@@ -20,9 +20,9 @@ class ImportOptions:
     namespace: namespace of the manifests; if "", they have no namespace. labels,
     annotations: metadata of each manifest.
 
-    policy: the reconcile policy that they carry. workers: how many read at once.
-    versions: of kinds that are not imported at their storage version. wanted: which
-    kinds to import.
+    policy: reconcile policy of the manifests. workers: number of parallel reads.
+    versions: version by kind, for kinds that are not imported at their storage version.
+    wanted: function that returns whether to import a kind.
     """
 
     namespace: str = ""

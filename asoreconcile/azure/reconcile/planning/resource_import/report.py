@@ -14,7 +14,8 @@ ImportStatus = Literal["imported", "skipped", "failed"]
 class ImportOutcome:
     """The result for one resource, or for a list of children that failed.
 
-    arm_id: of a list its path. reason: a clause, "" for what was imported.
+    arm_id: id of the resource, or path of the list. reason: a clause; "" if the
+    resource was imported.
     """
 
     arm_id: str
@@ -25,27 +26,28 @@ class ImportOutcome:
 
 
 class Reporter:
-    """Follows an import, and shows nothing of it. `waiting` is called by any thread,
-    the others by one.
+    """Receives the progress of an import; this one shows nothing.
+
+    `waiting` is called by any thread, the other methods by one.
     """
 
     def found(self, count: int) -> None:
-        """Learn that so many resources more are to be read."""
+        """Record that further resources will be read. count: their number."""
 
     def outcome(self, outcome: ImportOutcome) -> None:
-        """Learn of a resource or list, once, when it is done with."""
+        """Record the outcome of a resource or list; called once for each."""
 
     def waiting(self, seconds: float, why: str) -> None:
-        """Learn that a read waits before it is tried again."""
+        """Record that a read waits before it is tried again."""
 
 
 @attrs.frozen
 class ImportReport:
     """The outcome of an import.
 
-    outcomes: of every resource and of every list that failed, by ARM id.
-    was_stopped: it ended before all was read. unread: ids to go on with then, each of a
-    resource that was not read or whose children were not.
+    outcomes: outcomes of all resources, and of all lists that failed, sorted by ARM id.
+    was_stopped: whether the import ended early. unread: ids to continue with: of
+    resources that were not read, or whose children were not.
     """
 
     outcomes: tuple[ImportOutcome, ...]
@@ -54,7 +56,7 @@ class ImportReport:
 
     @property
     def is_complete(self) -> bool:
-        """Return whether nothing failed and nobody stopped it."""
+        """Return whether the import was not stopped and nothing failed."""
         return not self.was_stopped and all(
             outcome.status != "failed" for outcome in self.outcomes
         )
