@@ -1,5 +1,5 @@
-"""What ASO's asoctl takes for every command: `--verbose`, `--quiet` and
-`--simple-logging` before or after it, `help`, and `completion SHELL`.
+"""Options that ASO's asoctl accepts with every command, `--verbose`, `--quiet` and
+`--simple-logging`, and the commands `help` and `completion SHELL`.
 """
 
 import logging
@@ -27,7 +27,9 @@ class AsoctlGroup(LazyGroup):
     """The group of asoctl's commands."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Take the flags from among all arguments; they hold for the whole program."""
+        """Remove the flags from the arguments, wherever they are, and set them for the
+        whole program.
+        """
         stated = args.index("--") if "--" in args else len(args)
         found = {_FLAGS[one] for one in args[:stated] if one in _FLAGS}
         rest = [one for one in args[:stated] if one not in _FLAGS] + args[stated:]
@@ -37,7 +39,9 @@ class AsoctlGroup(LazyGroup):
         return super().parse_args(ctx, rest)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; a terminal shows that it waits, unless it is to be quiet."""
+        """Run the command. A terminal shows that the command waits, unless `--quiet` is
+        given.
+        """
         if "quiet" in ctx.obj:
             return super().invoke(ctx)
         with waiting_shown(ctx.info_name or "asoctl"):

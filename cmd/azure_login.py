@@ -22,7 +22,7 @@ _SIGN_INS = (
     "AZURE_CLIENT_SECRET",
     "USE_WORKLOAD_IDENTITY_AUTH",
 )
-# Read, but no part of who signs in.
+# Variables that are read, but do not belong to the identity.
 _OF_A_POD = {"POD_NAMESPACE": "asoctl"}
 
 

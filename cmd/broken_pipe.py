@@ -32,7 +32,8 @@ class QuietGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; exit with 0 if its output is no longer read, and with 1 and
-        a message if it failed. Errors are shown without others' control characters.
+        a message if it failed. Errors are shown without control characters of foreign
+        texts.
         """
         try:
             return super().invoke(ctx)
@@ -48,7 +49,7 @@ class QuietGroup(click.Group):
 
 @contextmanager
 def usage_errors(*errors: type[Exception], option: str = "") -> Iterator[None]:
-    """Within the block, show these errors as wrong calls (exit code 2).
+    """Return a context in which these errors are shown as wrong calls (exit code 2).
 
     option: the option that is wrong, if the error does not name it.
     """

@@ -29,7 +29,7 @@ from asoreconcile.kube.selection import Selection
 
 
 def served_resources(client: KubeClient) -> list[ApiResource]:
-    """Return our kinds that the cluster serves. Blocking; raises ApiError,
+    """Return the Azure kinds that the cluster serves. Blocking; raises ApiError,
     TransportError.
     """
     served = discover(client, builtin(), converts=True).versions
@@ -38,7 +38,7 @@ def served_resources(client: KubeClient) -> list[ApiResource]:
 
 
 def azure_objects(choice: ClusterChoice, wanted: ObjectChoice) -> list[JsonObject]:
-    """Return the objects of our kinds, at the version that the cluster prefers.
+    """Return the Azure objects, at the version that the cluster prefers.
 
     Their Namespaces, and the ConfigMaps there, which they may refer to, are included;
     Secrets are not. Blocking. Raises KubeConfigError, ApiError, TransportError.
@@ -86,7 +86,9 @@ class ClusterReads:
         return None
 
     def serves(self, kind: Kind) -> bool:
-        """Return True if the cluster serves the kind, also if we cannot run it."""
+        """Return True if the cluster serves the kind, also if this release cannot run
+        it.
+        """
         found = discover(self._client, builtin(), converts=True)
         return kind.group_kind in found.versions or kind.group_kind in found.refused
 
@@ -95,8 +97,9 @@ class ClusterReads:
     ) -> list[JsonObject]:
         """Return the Azure objects that are chosen.
 
-        kinds: only these; () for all that the cluster serves. `unlisted` gets those
-        that the user may not list. Raises ForbiddenError if that is all of them.
+        kinds: the kinds to list; () for all that the cluster serves. Kinds that the
+        user may not list are added to `unlisted`. Raises ForbiddenError if the user may
+        list none of them.
         """
         served = served_resources(self._client)
         self.has_kinds = bool(served)
@@ -133,11 +136,11 @@ class ClusterReads:
             except NotFoundError:
                 continue  # it is not served
             except ApiError:
-                break  # only for a hint: who reads may see one namespace alone
+                break  # only for a hint: the reader may see one namespace alone
         return []
 
     def place_hint(self, namespace: str) -> str:
-        """Return where else to look if a namespace has no such objects."""
+        """Return a hint at other namespaces if a namespace has no such objects."""
         try:
             names = [key_of(one).name for one in self._client.list_all(NAMESPACES)]
         except ApiError:

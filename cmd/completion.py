@@ -1,6 +1,7 @@
 """Completes contexts, namespaces, kinds and names, from the kubeconfig and the cluster.
 
-A completion that fails completes nothing: it must not write into the command line.
+A completion that fails returns nothing, because an error would be written into the
+command line.
 """
 
 import sys
@@ -34,7 +35,7 @@ def _silent(complete: Callable[[click.Context], Iterable[str]]) -> _Complete:
 
 
 def choice_of(ctx: click.Context) -> ClusterChoice:
-    """Return the cluster that the words so far choose."""
+    """Return the cluster that the words typed so far choose."""
     return ClusterChoice(ctx.params.get("kubeconfig"), ctx.params.get("context") or "")
 
 

@@ -16,7 +16,7 @@ from asoreconcile.base.objects import JsonObject, gvk_of, key_of
 
 @click.group("export", cls=QuietGroup)
 def export_group() -> None:
-    """Print what a cluster or a release has."""
+    """Print the objects of a cluster, or the manifests of a release."""
 
 
 export_group.add_command(template)

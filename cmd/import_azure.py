@@ -198,7 +198,7 @@ def _stopped_by_signals(importer: ResourceImporter) -> Iterator[None]:
     def stop(number: int, _frame: FrameType | None) -> None:
         importer.stop()
         signal.signal(number, before[signal.Signals(number)])
-        # Not by a stream: what was interrupted may be writing to it.
+        # Not by a stream: the interrupted code may be writing to it.
         os.write(sys.stderr.fileno(), _STOPPING)
 
     for one in before:

@@ -37,7 +37,7 @@ def progress(clock: Clock | None = None) -> Iterator[Reporter]:
     if is_flagged("simple") or not sys.stderr.isatty():
         yield LineReporter(clock or SystemClock())
         return
-    # Imported where it is shown: 50 ms of start-up.
+    # Imported here, because it costs 50 ms of start-up.
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -69,7 +69,7 @@ class _CountingReporter(Reporter, ABC):
         self._found = self._done = self._failures = 0
 
     def found(self, count: int) -> None:
-        """Count what is to be read."""
+        """Count resources that will be read."""
         self._found += count
         self._show()
 
@@ -90,7 +90,7 @@ class _CountingReporter(Reporter, ABC):
 
 
 class BarReporter(_CountingReporter):
-    """A bar, with what is being waited for next to it."""
+    """A progress bar; the reason for a long wait is shown next to it."""
 
     def __init__(self, shown: "Progress") -> None:
         super().__init__()
@@ -114,7 +114,9 @@ class BarReporter(_CountingReporter):
 
 
 class LineReporter(_CountingReporter):
-    """A line every ten seconds at most, for logs; a short import says nothing."""
+    """Prints a line at most every ten seconds, for logs; a short import prints
+    nothing.
+    """
 
     def __init__(self, clock: Clock) -> None:
         super().__init__()

@@ -21,10 +21,11 @@ HELP_NAMES = {"help_option_names": ["-h", "--help"]}
 
 
 class LazyGroup(QuietGroup):
-    """Imports a subcommand on use: `--help` must not pay for azure-identity.
+    """A group that imports a subcommand only when it is used, so that `--help` does not
+    load azure-identity.
 
-    lazy: by the command's name, where it is defined (`module:attribute` of
-    `asoreconcile.azure.cmd`) and what it does.
+    lazy: by the command's name, its place (`module:attribute` of
+    `asoreconcile.azure.cmd`) and its short help.
     """
 
     def __init__(
@@ -69,15 +70,15 @@ class LazyGroup(QuietGroup):
         ctx: click.Context,  # noqa: ARG002
         formatter: click.HelpFormatter,
     ) -> None:
-        """Write the list in `--help` from the texts given, without importing
-        anything.
+        """Write the list of commands in `--help` from the short helps, without
+        importing anything.
         """
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in self._lazy.items()])
 
 
 def _renamed(command: click.Command, name: str, program: str) -> click.Command:
-    """A copy whose examples call the program by its other name."""
+    """Return a copy of a command whose examples call the program by another name."""
     renamed = copy.copy(command)
     renamed.help = (command.help or "").replace(f"{name} ", f"{program} ")
     if isinstance(renamed, click.Group):

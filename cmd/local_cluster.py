@@ -184,7 +184,9 @@ class LocalCluster:
         self._azure_url, self._kube_url = self._pools
 
     def _asked(self, url: str, what: str, wish: JsonObject | None = None) -> JsonObject:
-        """Return a control answer; a wish is sent by POST."""
+        """Return the answer of a control endpoint. wish: document to POST; if None, the
+        request is a GET.
+        """
         from asoreconcile.base import jsontext
 
         answer = self._pools[url].request(

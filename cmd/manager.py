@@ -30,7 +30,7 @@ _EACH_STEP = 3
 _LEASE = "controllers-leader-election-azinfra-generated"
 _WEBHOOK_SERVICE = "azureserviceoperator-webhook-service"
 _WEBHOOK_PORT = 9443
-# Where Azure Service Operator looks for its certificate, below the temporary folder.
+# The folder of Azure Service Operator's certificate, below the temporary folder.
 _CERTIFICATES = Path("k8s-webhook-server", "serving-certs")
 # Azure Service Operator's Deployment leaves a pod ten seconds to stop.
 _GRACE_SECONDS = 8.0
@@ -258,8 +258,9 @@ def manager(
     Exit codes: 0 after a clean stop, 1 when something failed or the leader's lease was
     lost, 2 for bad usage.
     """  # noqa: D301 - click's mark for "do not wrap" is this very character
-    # Until `run` sees to it: a container's first process, which this one is, misses a
-    # signal that nobody handles, and would be killed when the pod's grace is over.
+    # Until `run` handles signals: the first process of a container, as this one is,
+    # does not get a signal without a handler, and would be killed when the pod's grace
+    # period is over.
     click.get_current_context().with_resource(_ending_when_asked())
     # Imported here: --help must not pay for the Azure and Kubernetes libraries.
     with _uncollected():
@@ -275,8 +276,8 @@ def manager(
     log.configure(
         json=json_logging or log_format == "json",
         level=logging.DEBUG if verbose >= _EACH_STEP else logging.INFO,
-        # What they warn of comes to us as an exception too, and is logged with whose
-        # it is.
+        # The same problems are also raised as exceptions, and are logged with their
+        # object.
         errors_only=("azure.identity", "msal"),
         warnings_only=("azure", "pymysql", "pytds"),
     )
@@ -305,7 +306,7 @@ def manager(
             "ASORECONCILE_CHECK_SECRET_ACCESS needs webhooks in this process, which "
             "record who wrote an object: give --webhook-port, or remove the setting"
         )
-    # A series with when each counter was made is noise that nobody asks for.
+    # Series with the creation time of each counter are not needed.
     prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
     # A reconcile that parses a large answer must not hold up watches.
     sys.setswitchinterval(_SWITCH_INTERVAL_SECONDS)
@@ -329,7 +330,7 @@ def manager(
     )
     with _uncollected():
         operation = azure_operator.AzureOperator(read, options)
-    # What there is now stays to the end: no collection need look at it again.
+    # The present objects stay to the end, so no collection needs to visit them.
     gc.freeze()
     if until_stdin_closes:
         on_stdin_end(operation.stop)

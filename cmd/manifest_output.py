@@ -54,7 +54,7 @@ class ManifestOutput:
             else:
                 _print(_text(manifests))
         except BrokenPipeError:
-            raise  # whoever reads has enough: click ends quietly
+            raise  # the reader has gone: click ends quietly
         except OSError as error:
             raise click.ClickException(_failed(self._file, error)) from error
 

@@ -1,4 +1,6 @@
-"""Manifests in a cluster: checked, applied with the kinds they need, and watched."""
+"""Checks manifests, applies them with the kinds they need, and watches their
+objects.
+"""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -58,9 +60,10 @@ class ManifestsError(AsoreconcileError):
 
 @attrs.frozen
 class Row:
-    """What there is to say of one Azure object. requests: asked of ARM so far.
+    """The displayed state of one Azure object. requests: number of requests to ARM so
+    far.
 
-    resource: `plural.group`, as kubectl takes it.
+    resource: `plural.group`, as kubectl accepts it.
     """
 
     kind: str
@@ -86,7 +89,7 @@ class Row:
 
 
 class AppliedManifests:
-    """Some manifests and the cluster they go to."""
+    """Manifests, and the operations that apply them to a cluster."""
 
     def __init__(
         self,
@@ -95,7 +98,7 @@ class AppliedManifests:
         *,
         all_versions: bool = False,
     ) -> None:
-        """all_versions: a kind may be here in several of its versions.
+        """all_versions: whether manifests of one kind may have several versions.
 
         Raises ManifestsError with every problem of every manifest.
         """
@@ -115,7 +118,7 @@ class AppliedManifests:
 
     @property
     def kind_count(self) -> int:
-        """How many different kinds the manifests have: so many CRDs are needed."""
+        """The number of different kinds in the manifests, and so of needed CRDs."""
         return len(self._versions)
 
     @property
@@ -125,7 +128,9 @@ class AppliedManifests:
 
     @cached_property
     def other_kinds(self) -> Mapping[str, KindVersion]:
-        """The kinds that neither the manifests nor their owners are of, by resource."""
+        """The kinds of the catalogue that neither the manifests nor their owners have,
+        by resource.
+        """
         return {
             f"{kind.plural}.{kind.group}": kind.version()
             for kind in self._catalogue.kinds()
@@ -137,8 +142,8 @@ class AppliedManifests:
     ) -> None:
         """Apply the CRDs of the kinds and of their owners.
 
-        At the versions the manifests are in, else at the storage version; with someone
-        who converts at all versions.
+        The versions of the manifests are served, else the storage version; with a
+        conversion webhook all versions are served.
         """
         for _, version in sorted(self._versions.items(), key=str):
             self.install_kind(client, version, conversion=conversion)
@@ -210,10 +215,10 @@ class AppliedManifests:
         requests: Mapping[str, int],
         now: datetime,
     ) -> list[Row]:
-        """All Azure objects as they are, those of the manifests or not.
+        """Return the state of all Azure objects, not only those of the manifests.
 
-        objects: how many there are, by `plural.group`; kinds without any are not asked
-        for. requests: counts by ARM id in lower case.
+        objects: number of objects by `plural.group`; kinds without objects are not
+        read. requests: number of requests by ARM id in lower case.
         """
         return [
             _row(obj, resource, requests, now)
@@ -224,7 +229,7 @@ class AppliedManifests:
     def present(self, objects: Mapping[str, int]) -> Mapping[str, KindVersion]:
         """Return the kinds that have objects, by resource.
 
-        objects: the argument of `rows` of this name.
+        objects: number of objects by `plural.group`.
         """
         found = {
             resource: self._version_of(resource)
@@ -237,7 +242,9 @@ class AppliedManifests:
         return self._by_resource.get(resource) or self.other_kinds.get(resource)
 
     def _add_owner(self, version: KindVersion) -> None:
-        """Owners may come later, by hand: their kinds are there then."""
+        """Add the kind of an object's owner, because the owner may be applied later by
+        hand.
+        """
         owner = version.owner
         if owner is not None and owner not in self._versions:
             self._versions[owner] = self._catalogue.kind(owner).version()

@@ -1,4 +1,6 @@
-"""Learn when this process is to end: from its parent, or by a signal."""
+"""Detects that this process should end: its parent has ended, or a signal has
+arrived.
+"""
 
 import os
 import signal
@@ -10,8 +12,9 @@ from asoreconcile.base.threads import start_thread
 
 
 def stop_event() -> threading.Event:
-    """Return an event that Ctrl-C, SIGTERM and the end of the terminal set from now on;
-    those that are ignored, as under nohup, stay ignored.
+    """Return an event that Ctrl-C, SIGTERM and the end of the terminal set from now on.
+
+    A signal that is ignored, as under nohup, stays ignored.
     """
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

@@ -206,8 +206,8 @@ def _say_wait(seconds: float, why: str) -> None:
 def _of_cluster(
     choice: ClusterChoice, wanted: ObjectChoice
 ) -> tuple[list[JsonObject], Collection[tuple[GroupKind, ObjectKey]] | None]:
-    """Return the objects of the namespaces, which others refer to, and those with the
-    labels; None for all.
+    """Return all objects of the namespaces, because others refer to them, and the
+    chosen ones; None if all are chosen.
     """
     objects = azure_objects(choice, attrs.evolve(wanted, labels=""))
     if not wanted.labels:

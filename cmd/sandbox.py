@@ -91,7 +91,8 @@ def sandbox(
     stop = stop_event()
     cluster = LocalCluster(AzureOptions(lro=lro, retry_after=1, record=record))
     try:
-        # Most of a start is imports: the servers' go on beside our own.
+        # Most of the start is imports: those of the servers run at the same time as
+        # ours.
         cluster.launch()
         from asoreconcile.azure.cmd.sandbox_run import SandboxRun
 

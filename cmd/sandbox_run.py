@@ -72,12 +72,13 @@ class ConversionEndpoint:
         return WebhookOptions(cert_dir=self.folder, url=url).client()
 
     def wait(self, check: Callable[[], None], timeout_seconds: float) -> None:
-        """Block until the webhook listens. check: raises if that will never happen.
+        """Block until the webhook listens. check: raises an error if the webhook will
+        never listen.
 
-        The certificate is looked at: another program may have listened on the port
-        before the manager does.
+        The certificate is compared, because another program may have taken the port
+        before the manager.
 
-        Raises ChildError if the time is over.
+        Raises ChildError after `timeout_seconds`.
         """
         trust = ssl.create_default_context(cafile=self.folder / "ca.crt")
         deadline = time.monotonic() + timeout_seconds
@@ -169,12 +170,13 @@ _LOOK_SECONDS = 0.25
 _START_SECONDS = 30.0
 # All kinds are installed then at the latest, whatever is not Ready.
 _PATIENCE_SECONDS = 15.0
-# What a write says once the terminal is closed, or whoever read the pipe has gone.
+# The errors of a write after the terminal was closed or the reader of the pipe has
+# gone.
 _NOBODY_LOOKS = (errno.EPIPE, errno.EIO)
 
 
 class SandboxRun:
-    """Some manifests, and the cluster that they are applied to."""
+    """One run of the sandbox: applies manifests to a cluster and shows their state."""
 
     def __init__(
         self,
@@ -186,10 +188,9 @@ class SandboxRun:
         chaos: bool = False,
         page_port: int | None = None,
     ) -> None:
-        """files: if empty, the samples.
-        stop: ends the run, once it is set.
-        chaos: plays faults of the simulator.
-        page_port: serves the page there, 0 at any free port; None serves none.
+        """files: files of manifests; if empty, the samples. stop: event that ends the
+        run. chaos: whether to play faults of the simulator. page_port: port of the
+        page; 0 for any free port, None for no page.
 
         Raises click.UsageError for manifests that cannot be applied.
         """
@@ -208,13 +209,14 @@ class SandboxRun:
         self._metrics_port = 0 if page_port is None else _free_port()
 
     def until_done(self, limit_seconds: float | None) -> list[Row]:
-        """Apply and show until stopped, or with a limit until all is Ready.
+        """Apply the manifests and show their state until stopped or, with a limit,
+        until all objects are Ready.
 
         Returns the objects that are not Ready when the limit is over. Blocking. Raises
         ChildError, ApiError.
         """
         with self._cluster, ExitStack() as running:
-            # The kinds first: what has no CRD yet could not be applied.
+            # The kinds first: an object without a CRD could not be applied.
             conversion = self._run_kinds()
             self._manifests.apply(self._cluster.client)
             more = MoreKinds(

@@ -80,7 +80,8 @@ def manifest_files(*, required: bool = True) -> Callable[[F], F]:
 class ClusterChoice:
     """The cluster that a command reads, chosen as by kubectl's options of these names.
 
-    kubeconfig: None chooses as `kube.config.load` does. context: "" is the current one.
+    kubeconfig: path of the file; None chooses as `kube.config.load` does. context: name
+    of the context; "" for the current one.
     """
 
     kubeconfig: str | None
@@ -128,7 +129,9 @@ class ClusterChoice:
 
 
 def _lazily(name: str) -> Callable[..., Any]:
-    """Return a completion of `completion`, which is imported when it is asked for."""
+    """Return a function of the module `completion`, which is imported when a completion
+    is requested.
+    """
 
     def complete(*arguments: Any) -> Any:
         from asoreconcile.azure.cmd import completion
@@ -143,8 +146,8 @@ complete_objects = _lazily("kinds_and_names")
 
 
 def watchable(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add `-w`: run the command again and again, and print what it prints when that
-    changes, until Ctrl-C.
+    """Add `-w`: repeat the command until Ctrl-C, and print its output whenever that
+    changes.
     """
 
     @click.option(
@@ -200,7 +203,9 @@ class ObjectChoice:
     labels: str = ""
 
     def nothing(self, kind: str = "") -> str:
-        """Return the message that no object (of a kind) of the cluster was chosen."""
+        """Return the message that the cluster has no object that matches the choice, or
+        none of a kind.
+        """
         matching = f" that matches the selector {self.labels!r}" if self.labels else ""
         places = " or ".join(f"namespace {name!r}" for name in self.namespaces)
         place = places or "any namespace"
@@ -308,9 +313,8 @@ def switch(
     """Add a flag in the form that Azure Service Operator's Deployments use: `--name`
     turns it on, and `--name=true` and `--name=false` are accepted.
 
-    text: its help.
-    default: None tells whether it was given.
-    effect: if false, the flag is accepted and ignored.
+    text: help of the flag. default: value without the flag; None if the command must
+    know whether the flag was given. effect: if false, the flag is accepted and ignored.
     """
     return click.option(
         name,

@@ -1,6 +1,7 @@
 """The entry points of the installed commands: report a missing extra in one line.
 
-The module needs only the library itself, so that a command can name what it needs.
+The module imports only the library itself, so that a command can name the extra that is
+missing.
 """
 
 import sys
@@ -19,7 +20,7 @@ def asoreconcile() -> None:
 
 
 def complete() -> None:
-    """Complete the arguments of `kubectl aso`, as kubectl asks for it."""
+    """Print completions of the arguments of `kubectl aso`; kubectl calls this."""
     from asoreconcile.azure.cmd.asoctl import main
     from asoreconcile.azure.cmd.completion import complete_for_kubectl
 

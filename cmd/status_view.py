@@ -17,7 +17,7 @@ _COLOURS = {"True": "green", "False": "yellow", "Unknown": "yellow", "": "white"
 _HEADINGS = ("KIND", "NAME", "READY", "REASON", "AGE", "REQUESTS")
 _RIGHT = (4, 5)  # numbers
 _READY = 2
-_GIVING_WAY = ((0, 4), (1, 4), (3, 4))  # columns that may shrink, and to what
+_GIVING_WAY = ((0, 4), (1, 4), (3, 4))  # columns that may shrink, and their least width
 _GAP = 2
 _TROUBLES = ("Warning", "Error")
 
@@ -39,8 +39,8 @@ def drawn(
 ) -> list[str]:
     """Return the lines of the table, at most `height` of at most `width` columns.
 
-    Names are shortened in favour of conditions. Objects that are not Ready come first,
-    and if not all objects fit with their messages.
+    Names are shortened to make room for conditions. If not all objects fit with their
+    messages, objects that are not Ready come first.
     """
     ready = sum(row.is_ready for row in rows)
     summary = f"{ready} of {len(rows)} Ready, {total_requests} ARM requests"
@@ -122,8 +122,8 @@ def view(foot: Sequence[str]) -> "Lines | LiveTable":
     the output is no longer read.
 
     foot: the command that reaches the objects from another terminal, and addresses.
-    They stay below the table; lines begin with them.
-    NO_COLOR and TERM=dumb require text without escape codes, and so lines.
+    They stay below the table, or are printed before the lines. With NO_COLOR or
+    TERM=dumb the result is lines, because a table needs escape codes.
     """
     is_plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     if is_plain or not sys.stdout.isatty():
@@ -181,7 +181,8 @@ class LiveTable:
             total_requests=total_requests,
             note=note,
             width=size.columns,
-            # One line is the cursor's. What has scrolled away cannot be drawn again.
+            # One line is the cursor's. Lines that have scrolled away cannot be drawn
+            # again.
             height=size.lines - 1 - len(self._foot),
         )
         lines += self._foot

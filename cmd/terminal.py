@@ -1,7 +1,7 @@
 """Writes the commands' output: the one place where text reaches a terminal.
 
-Names, annotations, conditions and errors are others' texts. None of them can write a
-line of its own, move the cursor or change the order of letters (`base.printable`).
+Names, annotations, conditions and errors are foreign texts. They cannot add lines, move
+the cursor or change the order of letters, because they are escaped (`base.printable`).
 """
 
 import os
@@ -25,8 +25,9 @@ def say(text: str = "", *, err: bool = False) -> None:
 
 
 def say_step(text: str = "", *, err: bool = False) -> None:
-    """Write one line of a command that goes on: `waiting_shown` shows its line again
-    once the command is silent.
+    """Write one line of a command that continues.
+
+    `waiting_shown` shows its line again once the command is silent.
     """
     say(text, err=err)
     still_waiting()
@@ -53,7 +54,7 @@ def say_wrapped(text: str, *, hang: int, colour: str = "") -> None:
 
 
 def say_lines(text: str) -> None:
-    """Write a text of our own: its line breaks are kept."""
+    """Write a text of this program; its line breaks are kept."""
     _echo(printable(text, keep="\n"))
 
 
@@ -82,8 +83,10 @@ def json_text(value: Any) -> str:
 
 
 def write(text: str) -> None:
-    """Write YAML or JSON as `yaml_text` and `json_text` make it, or escape codes of our
-    own: text without others' characters that act on a terminal.
+    """Write a text unchanged.
+
+    It must not contain foreign characters that act on a terminal: YAML of `yaml_text`,
+    JSON of `json_text`, or escape codes of this program.
     """
     _echo(text, nl=False)
 
@@ -109,7 +112,7 @@ class _Waiting:
             self._thread.start()
 
     def end(self) -> None:
-        """Take the line away. Idempotent."""
+        """Remove the line from the terminal. Idempotent."""
         thread, self._thread = self._thread, None
         if thread is not None:
             self._ended.set()
@@ -138,14 +141,16 @@ def still_waiting() -> None:
 
 
 def end_waiting() -> None:
-    """Take away the line of `waiting_shown`, for output that is not written here."""
+    """Remove the line of `waiting_shown`, before output that is not written by this
+    module.
+    """
     _waiting.end()
 
 
 @contextmanager
 def waiting_shown(command: str) -> Iterator[None]:
-    """Within the block, show on a terminal how long the command waits before it writes
-    anything, and after `say_step`.
+    """Return a context in which a terminal shows how long the command waits before its
+    first output, and after `say_step`.
     """
     if sys.stderr.isatty():
         _waiting.command = command

@@ -100,7 +100,7 @@ def _remove(removal: Uninstall, save: Path | None) -> None:
     managers = removal.managers()
     if save is not None:
         manifests = [exported_manifest(obj) for obj in removal.objects()]
-        # Before anything is removed: who is interrupted has the file.
+        # Before anything is removed, so that the file exists after an interruption.
         save.write_text(yaml_text(manifests), encoding="utf-8")
         say_step(f"{len(manifests)} manifests saved in {save}")
     else:

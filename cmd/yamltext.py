@@ -22,7 +22,9 @@ class _Dumper(_BaseDumper):
         return True
 
     def text(self, data: str) -> yaml.ScalarNode:
-        """Quote what acts on a terminal, so that `yaml_text` can escape it."""
+        """Represent a text; quote characters that act on a terminal, so that
+        `yaml_text` can escape them.
+        """
         is_plain = data.isprintable() or not any(map(acts, data.replace("\n", "")))
         style = None if is_plain else '"'
         return self.represent_scalar("tag:yaml.org,2002:str", data, style=style)

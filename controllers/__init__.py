@@ -1,4 +1,6 @@
-"""The operator: settings, credentials, and the kinds as data."""
+"""The operator: its settings and credentials, its kinds, and the parts that reconcile
+them.
+"""
 
 from asoreconcile.base import extras
 

@@ -42,8 +42,8 @@ _MAX_LENGTH = 250  # API servers cut a warning off at 256 bytes
 def dropped_fields(
     catalogue: Catalogue, obj: JsonObject, old: JsonObject | None
 ) -> tuple[str, ...]:
-    """Return a warning for each field that a write by kubectl lost, with the intended
-    one.
+    """Return a warning for each field that a write by kubectl lost, with the name that
+    was probably meant.
 
     old: the object before the write; fields that it had already lost are not reported
     again.
@@ -67,8 +67,8 @@ def dropped_fields(
 
 
 def _manifest(text: str) -> JsonObject:
-    """Return {} if the text is not a JSON object: the annotation may contain
-    anything.
+    """Return the manifest in an annotation's text; {} if the text is not a JSON
+    object.
     """
     try:
         found = jsontext.loads(text)
@@ -200,8 +200,8 @@ class Admission:
         return self._complete(request, version, made)
 
     def _version(self, gvk: GroupVersionKind) -> KindVersion | None:
-        """Return None for kinds of others, and for stored forms, which only operators
-        write.
+        """Return the catalogue's version; None for other kinds, and for stored forms,
+        which only operators write.
         """
         try:
             known = form(self._catalogue.kind(gvk.group_kind), gvk.version)

@@ -71,7 +71,7 @@ and counts as absent.
 """
 
 _NAMES = {*RULES, IGNORE_FIELDS, SYNC_MODE, ROTATE, RECONCILE_POLICY, CREDENTIAL_FROM}
-# What operators write themselves under a name that looks like one of these.
+# Annotations that operators write and whose names look like one of these.
 _WRITTEN = {
     EXPORTED,
     RECONCILED_AT,
@@ -105,7 +105,9 @@ def annotation_problems(
 
 
 def misspelt_names(obj: JsonObject, old: JsonObject | None) -> list[str]:
-    """Return a warning for each new annotation whose name looks like one of ours."""
+    """Return a warning for each new annotation whose name looks like a misspelt
+    annotation of the operator.
+    """
     new = annotations(obj).keys() - annotations(old or {}).keys() - _NAMES - _WRITTEN
     return [
         f"annotation {name} has no effect; did you mean {near}?"
@@ -116,7 +118,9 @@ def misspelt_names(obj: JsonObject, old: JsonObject | None) -> list[str]:
 
 
 def _meant(name: str) -> list[str]:
-    """Return the known name that is close, or equal but for its prefix; [] for none."""
+    """Return the known names that are similar, or equal except for the prefix; [] if
+    there are none.
+    """
     # Without the prefix, which would make all names look alike.
     prefix, _, bare = name.partition("/")
     known = {

@@ -63,9 +63,9 @@ class ArmClientFactory:
     ) -> None:
         """connections: the maximum kept open to one endpoint; use the number of
         workers, else each further worker needs a handshake for each request (T10).
-        before_write: see `ArmTransport`.
-        read_only: if true, clients never request a provider's registration.
-        graph_endpoint: the operator's setting.
+        before_write: argument of `ArmTransport`. read_only: if true, clients never
+        request a provider's registration.
+        graph_endpoint: the operator's setting of that name.
         """
         self._clock = clock
         self._metrics = metrics

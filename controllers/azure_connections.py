@@ -53,7 +53,7 @@ class AzureConnections:
     def __init__(
         self, app: Application, settings: Settings, *, seen: Callable[[GroupKind], str]
     ) -> None:
-        """seen: see `CredentialResolver`."""
+        """seen: argument of `CredentialResolver`."""
         self._app = app
         self._settings = settings
         # Created at once, unlike the factory: otherwise the metric family would be
@@ -131,10 +131,10 @@ def is_own_export(
     """Return whether this operator exported the Secret under this name, and its
     Namespace lets the exports of its objects be credentials.
 
-    Azure Service Operator lets them be credentials always. Here an administrator allows
-    it by an annotation of the Namespace, as the author of an export chooses the
-    identity of others. Blocks for one read; raises ApiError, TransportError,
-    ConditionError `RecordKeyUnreadable`.
+    In Azure Service Operator exports can always be credentials. Here an administrator
+    must allow it by an annotation of the Namespace, because the author of an export
+    would choose the identity of other objects. Blocks for one read; raises ApiError,
+    TransportError, ConditionError `RecordKeyUnreadable`.
     """
     key = key_of(secret)
     mark = annotations(secret).get(EXPORT_MARK) or ""

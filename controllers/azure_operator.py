@@ -60,7 +60,9 @@ class WebhookKinds:
         return self._versions
 
     def begin(self, versions: Iterable[KindVersion]) -> Mapping[GroupKind, str]:
-        """Serve these kinds; none of them can fail to start."""
+        """Serve these kinds, and return no failures, because there is nothing to
+        start.
+        """
         started = {version.group_kind: version for version in versions}
         for version in started.values():
             self._admit(version.group_kind)

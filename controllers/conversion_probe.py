@@ -1,12 +1,13 @@
-"""One conversion through the API server, before this process is ready.
+"""Tests one conversion through the API server, before this process is ready.
 
-Only the API server knows whether it trusts our certificate: it needs a moment to load a
-caBundle, and a proxy or a wrong Service may be in between. To make it call us, an
-object is read at a version other than the stored one. If no kind has an object yet,
-there is nothing to read, and the log says so.
+Only the API server knows whether it trusts the webhook's certificate: it needs a moment
+to load a caBundle, and a proxy or a wrong Service may be in between. To make it call
+the webhook, an object is read at a version other than the stored one. If no kind has an
+object yet, there is nothing to read, and the log says so.
 
-Only a failure of trust holds up readiness. If the API server cannot reach us, waiting
-does not help: it may reach us only once we are ready and the Service lists us.
+Only a failure of trust holds up readiness. If the API server cannot reach the webhook,
+waiting does not help: it may reach this process only once the process is ready and the
+Service lists it.
 """
 
 from collections.abc import Callable, Mapping
@@ -98,7 +99,9 @@ class ConversionProbe:
         return False
 
     def _ask(self, kind: RunningKind, key: ObjectKey) -> bool:
-        """Return whether the conversion was answered; blocks for a request."""
+        """Read an object at another version; return whether the conversion was
+        answered. Blocks for a request.
+        """
         version = kind.version.gvk.version
         resource = attrs.evolve(resource_of(kind.version), version=version)
         what = f"{kind.version.group_kind} at {version}"

@@ -49,7 +49,7 @@ _UNFINISHED = ("v1alpha", "v1beta")
 
 
 class CrdCleanupError(AsoreconcileError):
-    """Nothing was cleaned; the message says why, and what to do first."""
+    """The CRDs were not cleaned; the message says why, and gives advice."""
 
 
 @attrs.frozen

@@ -29,8 +29,8 @@ def stored_version(definition: JsonObject) -> str:
 
 
 def missing(definition: JsonObject, other: JsonObject) -> str:
-    """Return the first thing that the other CRD has and this one lacks; "" if there is
-    none.
+    """Return a description of the first part that the other CRD has and this one lacks;
+    "" if there is none.
 
     Descriptions and rules (CEL) are not compared: they do not remove fields.
     """

@@ -51,7 +51,7 @@ class CrdInstallation:
         self._written: dict[str, tuple[float, float]] = {}
 
     def setup_with(self, app: Application) -> None:
-        """Register it to run before everything that needs the CRDs.
+        """Register the installation to run before everything that needs the CRDs.
 
         If there are several replicas, only the leader runs it (LE-5).
         """
@@ -61,7 +61,9 @@ class CrdInstallation:
             app.when_leading("CRDs", self.run, on_stop=self.stop)
 
     def keep_in_place(self, app: Application, crds: Informer) -> None:
-        """Register to look again at a CRD of the pattern that changes or disappears."""
+        """Register to check a CRD of the pattern again when it changes or
+        disappears.
+        """
         if self._by_name:
             app.reconcile(crds, self, name="crdsinplace", when=self.needs_look)
 
@@ -79,7 +81,7 @@ class CrdInstallation:
             self._matched.require_all()
         options, kinds = self._options, self.kinds
         conversion = options.webhooks.client() if options.all_versions else None
-        # As Azure Service Operator does, where it could be its webhooks that convert.
+        # As Azure Service Operator does, if its webhooks might convert.
         others = self._run_kinds if options.manages_crds and conversion else ()
         if not kinds and not others:
             return
@@ -92,7 +94,7 @@ class CrdInstallation:
         try:
             done = installer.install(kinds, others=others)
         finally:
-            # Nobody needs the schemas of all kinds again; the process may run for
+            # The schemas of all kinds are not needed again, and the process may run for
             # months.
             self._catalogue.forget_shapes()
         self._installer = installer
@@ -110,7 +112,8 @@ class CrdInstallation:
     def needs_look(self, event: Event) -> bool:
         """Return whether a CRD of the pattern may lack something after an event.
 
-        `run` looks at all that exist at the start. Status does not count.
+        `run` checks all CRDs that exist at the start. A change of the status does not
+        count.
         """
         if not any(entry.key.name in self._by_name for entry in states_of(event)):
             return False

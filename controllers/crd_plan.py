@@ -1,8 +1,9 @@
-"""What to do with an existing CRD: update it, or leave it as it is. Pure.
+"""Decides whether to update an existing CRD or to leave it as it is. Pure.
 
 The CRD may come from Azure Service Operator, from an older or newer release of this
-operator, or be hand-written. Ours replaces it only if it covers it and adds something.
-Otherwise the operator works with the CRD as it is, and says so.
+operator, or be hand-written. The operator's CRD replaces it only if it accepts
+everything that the existing one does, and more. Otherwise the operator uses the
+existing CRD unchanged, and reports that.
 """
 
 import hashlib
@@ -36,8 +37,8 @@ _BUILD = re.compile(r"asoreconcile-(\d+(?:\.\d+)*)")
 class CrdPlan:
     """The decision about an existing CRD.
 
-    desired: the whole CRD as it should be; None leaves it unchanged.
-    why: the reason for which it cannot be updated; "" if there is nothing to do.
+    desired: the complete CRD to write; None leaves the existing one unchanged. why: the
+    reason for which it cannot be updated; "" if no update is needed.
     """
 
     desired: JsonObject | None = None
@@ -123,7 +124,7 @@ def plan(kind: Kind, live: JsonObject, wanted: DesiredCrds) -> CrdPlan:
     if version_order(base) > version_order(kind.storage):
         return CrdPlan(why=f"its objects are stored in a newer version: {stored}")
     default = kind.versions if wanted.conversion else (kind.storage,)
-    # What is served stays served: somebody may read or apply objects at it.
+    # A served version stays served, because clients may use it.
     versions = tuple(dict.fromkeys([*default, *names]))
     if wanted.conversion is None and len(versions) > 1:
         listed = ", ".join(names)
@@ -164,14 +165,15 @@ def _adds(
     live: JsonObject,
     wanted: DesiredCrds,
 ) -> bool:
-    """Return whether our CRD has something that the existing one lacks."""
+    """Return whether the operator's CRD has something that the existing one lacks."""
     if _is_ours(live):
         # By content: an edit by hand leaves the marks.
         return merge_patch(live, _onto(live, document)) is not None
     storage = stored_version(document)
     moved = wanted.conversion is not None and stored_version(live) != storage
-    # Ours keeps whatever the operator writes. Another's that names each field of it is
-    # no worse: it lacks something only if it lacks one of these fields.
+    # The operator's CRD keeps every field that the operator writes. Another CRD that
+    # names each of these fields is as good: it lacks something only if it lacks one of
+    # them.
     needed = wanted.manifest(
         kind,
         tuple(version["name"] for version in document["spec"]["versions"]),
@@ -188,7 +190,9 @@ def _adds(
 
 
 def _is_ours(live: JsonObject) -> bool:
-    """Return whether this program wrote the CRD last, of those that write the marks."""
+    """Return whether this program was the last operator that wrote the CRD, as its
+    labels and annotations say.
+    """
     build = labels(live).get(VERSION_LABEL, "")
     return SPEC_HASH in annotations(live) and (not build or is_build(build))
 
@@ -208,7 +212,9 @@ def _kept_storage(kind: Kind, live: JsonObject) -> str:
 
 
 def _onto(live: JsonObject, document: JsonObject) -> JsonObject:
-    """Return our CRD in the place of the existing one; metadata of others stays."""
+    """Return the operator's CRD with the metadata that others have written to the
+    existing one.
+    """
     meta, own = live["metadata"], document["metadata"]
     spec = {**live["spec"], **document["spec"]}
     spec["names"] = {**live["spec"]["names"], **document["spec"]["names"]}
@@ -234,8 +240,8 @@ def _onto(live: JsonObject, document: JsonObject) -> JsonObject:
 
 
 def called(definition: JsonObject) -> tuple[str, ...]:
-    """Return the address at which the API server calls the conversion webhook, or ""
-    parts.
+    """Return the parts of the address at which the API server calls the conversion
+    webhook; each is "" if absent.
     """
     config = dig(definition, "spec.conversion.webhook.clientConfig") or {}
     service = config.get("service") or {}
@@ -248,8 +254,8 @@ def called(definition: JsonObject) -> tuple[str, ...]:
 
 
 def _distrusts(live: JsonObject, document: JsonObject) -> bool:
-    """Return whether the CRD has another CA than our file, and cert-manager does not
-    set it.
+    """Return whether the CRD has another CA than the operator's file, and cert-manager
+    does not set it.
     """
     path = "spec.conversion.webhook.clientConfig.caBundle"
     bundle = dig(document, path)

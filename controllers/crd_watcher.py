@@ -1,10 +1,10 @@
 """Start and stop kinds as their CRDs come and go, while the process runs.
 
-A controller with one key for all kinds: after a CRD of ours has changed, discovery
-returns the served kinds, and the running kinds are adjusted. Discovery may be late, so
-a kind starts, stops or changes its version only if discovery and the kind's CRD agree;
-discovery is asked again until they do. A kind that fails to start is retried, and the
-others run. If the cluster does not respond, everything is retried.
+A controller with one key for all kinds: after a CRD of an Azure kind has changed,
+discovery returns the served kinds, and the running kinds are adjusted. Discovery may be
+late, so a kind starts, stops or changes its version only if discovery and the kind's
+CRD agree; discovery is asked again until they do. A kind that fails to start is
+retried, and the others run. If the cluster does not respond, everything is retried.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -81,7 +81,7 @@ class KindProblem:
 def late_kinds(
     served: Names, crds: Mapping[GroupKind, CrdState], kinds: Iterable[GroupKind]
 ) -> Collection[GroupKind]:
-    """Return the kinds of which discovery and the CRDs do not say the same."""
+    """Return the kinds for which discovery and the CRDs disagree."""
     return {
         kind
         for kind in kinds
@@ -138,7 +138,7 @@ class CrdWatcher:
         expected: kinds that should run, whether their CRDs exist or not.
         converts: whether this process, or another one of the cluster, serves conversion
         reviews.
-        leader: returns what another process says that leads.
+        leader: returns the note of another process that leads.
         """
         self._client = client
         self._catalogue = catalogue
@@ -275,7 +275,7 @@ class CrdWatcher:
         return CheckResult(ok=ok, details=tuple(sorted(found)))
 
     def _report(self) -> None:
-        """Log the kinds whose problem is new, and those that have none any more."""
+        """Log the kinds whose problem is new, and the kinds whose problem has gone."""
         found = self.problems()
         new = {k: one for k, one in found.items() if self._reported.get(k) != one}
         for kind, problem in new.items():

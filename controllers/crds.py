@@ -1,10 +1,10 @@
 """Install missing CRDs in the cluster, and update existing ones.
 
 A CRD is compared by its content, so a start over an unchanged cluster writes nothing,
-and edits by hand are repaired. `crd_plan` decides about existing CRDs, also
-about Azure Service Operator's. Each write is conditional on the resource version that
-was read: after a crash between two CRDs all of them work, and of two
-writers one reads again.
+and edits by hand are repaired. `crd_plan` decides about existing CRDs, also about Azure
+Service Operator's. Each write is conditional on the resource version that was read: all
+CRDs work after a crash between two of them, and if two processes write one, the second
+reads it again.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -107,12 +107,13 @@ class CrdInstaller:
     ) -> Installed:
         """Install the missing CRDs of kinds, and update existing ones.
 
-        others: kinds whose CRDs are only updated, and only if they exist, are Azure
-        Service Operator's or ours, and use our conversion webhook. A CRD with a single
-        version, or with another webhook, is not changed.
+        others: kinds whose CRDs are not created. They are updated if an operator for
+        Azure has installed them and they use this conversion webhook. A CRD with a
+        single version, or with another webhook, is not changed.
 
-        An existing CRD that ours cannot replace, or that may not be written, is left
-        unchanged. Ends early for a stop. Blocking. Raises ApiError, TransportError.
+        An existing CRD that the operator's CRD cannot replace, or that may not be
+        written, is left unchanged. Ends early for a stop. Blocking. Raises ApiError,
+        TransportError.
         """
         # Metadata alone: whole, those of Azure Service Operator are 50 MB.
         present = {
@@ -147,8 +148,8 @@ class CrdInstaller:
         """Let cert-manager set the caBundle of all CRDs if it already sets that of
         some.
 
-        Only if the certificate is that of our own Service: it is in the Service's
-        namespace.
+        Only if the certificate is for this operator's Service, that is, in the
+        Service's namespace.
         """
         conversion = self._wanted.conversion
         if conversion is None or not conversion.ca_bundle or not conversion.namespace:
@@ -196,7 +197,7 @@ class CrdInstaller:
             try:
                 return self._write(live, planned)
             except (ConflictError, NotFoundError):
-                continue  # somebody wrote it meanwhile: decide again
+                continue  # another client wrote it meanwhile: decide again
         return False, "another writer changes it again and again"
 
     def _create(self, document: JsonObject) -> bool:

@@ -28,7 +28,7 @@ class CredentialHold:
     is_wanted: bool
 
     def update(self, key: ObjectKey, *, is_used: bool) -> None:
-        """Hold a Secret that objects use, and let go of any other.
+        """Add the finalizer to a Secret that objects use, and remove it from any other.
 
         Raises ConflictError if the Secret has changed meanwhile, ApiError and
         TransportError.

@@ -152,9 +152,9 @@ class CredentialResolver:
         settings: returns the widest scope, for objects without a narrower one.
         seen: see `SharedReads`. namespace: the operator's own. widens: if true, an
         object whose Secret is gone uses the settings. tokens: returns the token that
-        workload identity of a namespace's Secret shows (`workload_tokens`); None shows
-        the operator's own. may_use_export: returns whether an administrator lets an
-        exported Secret be a credential of its namespace (`is_own_export`).
+        workload identity of a namespace's Secret uses (`workload_tokens`); None uses
+        the operator's own token. may_use_export: returns whether an administrator lets
+        an exported Secret be a credential of its namespace (`is_own_export`).
         """
         self._client = client
         self._headers = headers
@@ -174,9 +174,9 @@ class CredentialResolver:
     def for_object(self, obj: JsonObject) -> "Connection":
         """Return the connection for an object.
 
-        A Secret that one of our objects exports is not accepted: its author could
-        choose the identity of others. Blocks for one read of the Secret if it changed
-        or the object is new.
+        A Secret that an Azure object exports is not accepted, because the author of the
+        export could choose the identity of other objects. Blocks for one read of the
+        Secret if it changed or the object is new.
         Raises CredentialError if the Secret that the object names or has used does not
         exist, or if the Secret that applies is malformed. Rules: R8.1 - R8.5, R8.7.
         """
@@ -205,8 +205,10 @@ class CredentialResolver:
             raise CredentialError(str(error), is_gone=True) from error
 
     def _stand_in(self, namespace: str) -> ObjectKey:
-        """The Secret of the operator's namespace that deletes the objects of a
-        Namespace in which no Secret can be created any more.
+        """Return the Secret for deletions in a Namespace that is being deleted, in
+        which no Secret can be created any more.
+
+        It is in the operator's namespace.
         """
         return ObjectKey(self._namespace, STAND_IN_PREFIX + namespace)
 
@@ -273,12 +275,12 @@ class CredentialResolver:
         return self._made(key, secret)
 
     def _is_refused(self, secret: JsonObject) -> bool:
-        """Return whether the author of an exported Secret would choose the identity."""
+        """Return whether a Secret is an export that may not be used as a credential."""
         return is_export(secret) and not self._may_use_export(secret)
 
     def _made(self, key: ObjectKey, secret: JsonObject) -> "Connection":
-        """Return the connection for a Secret's content, created again only if that
-        changed.
+        """Return the connection for a Secret's content; a new one only if the content
+        has changed.
         """
         data = secret.get("data") or {}
         digest = content_digest(data)

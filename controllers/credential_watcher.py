@@ -49,8 +49,8 @@ class CredentialWatcher:
         self._enqueue: Callable[[ObjectKey], object] = lambda _: None
 
     def on_azure_object(self, event: Event) -> None:
-        """Handle an object that came or went: its Secret may have to be held, or let
-        go. Never blocks.
+        """Handle an object that was created or deleted: the finalizer of its Secret may
+        have to change. Never blocks.
         """
         if self._hold is None or not self._hold.is_wanted:
             return
@@ -132,7 +132,9 @@ def index_credentials(informer: Informer) -> None:
 
 
 def is_change(event: Event) -> bool:
-    """Return whether a Secret may have changed; the start reconciles all objects
+    """Return whether a Secret may have changed.
+
+    Secrets of the initial list do not count, because the start reconciles all objects
     anyway.
     """
     match event:

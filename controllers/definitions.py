@@ -1,7 +1,8 @@
-"""The cluster's CRDs of our kinds: their served versions, and whether they are served.
+"""The cluster's CRDs of Azure kinds: their versions, and whether they are established.
 
-Whole CRDs are watched, as their conditions and versions decide whether a kind can run.
-The rest, up to a megabyte each, is dropped before it is cached.
+Complete CRDs are watched, because their conditions and versions decide whether a kind
+can run. All other parts, up to a megabyte for each CRD, are dropped before the CRD is
+cached.
 """
 
 import base64
@@ -32,7 +33,7 @@ _ESTABLISHED, _ACCEPTED = "Established", "NamesAccepted"
 
 
 def reduced(crd: JsonObject) -> JsonObject:
-    """Return a CRD with its metadata, versions and conditions alone, to cache it."""
+    """Return a CRD with only its metadata, versions and conditions, to cache it."""
     versions = [
         {name: one.get(name) for name in ("name", "served", "storage")}
         for one in spec(crd).get("versions") or ()
@@ -101,7 +102,7 @@ class CrdState:
 
 
 class Definitions:
-    """The cluster's CRDs of our kinds. Safe from any thread; sends no request."""
+    """The cluster's CRDs of Azure kinds. Safe from any thread; sends no request."""
 
     def __init__(
         self,
@@ -114,7 +115,7 @@ class Definitions:
         leader: Callable[[], LeaderNote] = LeaderNote,
     ) -> None:
         """installed: kinds whose CRDs this process, or the leader, installs.
-        leader: returns what another process says that leads.
+        leader: returns the note of another process that leads.
         """
         self._cached = cached
         self._kinds = {_name(kind): kind for kind in catalogue.kinds()}
@@ -177,9 +178,9 @@ class Definitions:
     def ready(self) -> CheckResult:
         """Check that the CRDs to install exist; a readiness check.
 
-        After some time missing CRDs are only reported, and no longer fail readiness;
-        also while a leader of another release may not know them: it ends only once
-        this process is ready.
+        Missing CRDs fail readiness only for some time, and are only reported
+        afterwards. They are only reported, too, while a leader of another release may
+        not know them, because that leader ends only once this process is ready.
         """
         # One missing permission must not keep the webhooks of all other kinds down for
         # good.

@@ -45,8 +45,8 @@ class DeletionGuard:
     )
 
     def why_refused(self, obj: JsonObject) -> str:
-        """Return why a deletion is refused and how to let go, or "". Blocks for one
-        read at most.
+        """Return why a deletion is refused and how to lift the protection, or "".
+        Blocks for one read at most.
 
         A deletion that keeps the resource, or that was requested before, is never
         refused; nor is one if the Namespace cannot be read: the reconciler decides.

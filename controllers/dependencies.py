@@ -54,7 +54,7 @@ def shared_dependencies(
 ) -> SharedDependencies:
     """Return the shared dependencies.
 
-    extension_names: extension sets to load in addition to ours.
+    extension_names: extension sets to load in addition to the project's own.
 
     Raises AsoreconcileError for a set that cannot be used.
     """

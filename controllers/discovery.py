@@ -1,4 +1,4 @@
-"""Find the served kinds of ours, and their versions, in the cluster's discovery.
+"""Finds the Azure kinds that the cluster serves, and their versions, by discovery.
 
 One request covers all kinds.
 """
@@ -30,15 +30,16 @@ Names = Mapping[GroupKind, Sequence[str]]
 
 
 class OldServerError(AsoreconcileError):
-    """The API server is too old: no kind could be started."""
+    """The API server is too old for this operator, so that no kind could be started."""
 
 
 @attrs.frozen
 class DiscoveredKinds:
-    """Our kinds that the cluster serves.
+    """The Azure kinds that the cluster serves.
 
     versions: one version to run for each kind.
-    refused: kinds that are served in a way that this version cannot run, and why.
+    refused: kinds that are served in a form that this release cannot run, with the
+    reason.
     """
 
     versions: Mapping[GroupKind, KindVersion]
@@ -48,7 +49,9 @@ class DiscoveredKinds:
 def discover(
     client: KubeClient, catalogue: Catalogue, *, converts: bool = False
 ) -> DiscoveredKinds:
-    """Read the cluster's discovery. Blocking, one request. Raises as `read_names`."""
+    """Return the Azure kinds that the cluster's discovery shows. Blocking, one request.
+    Raises as `read_names`.
+    """
     return served_in(read_names(client), catalogue, converts=converts)
 
 
@@ -80,7 +83,7 @@ def served_in(
     converts: bool = False,
     stored: Mapping[GroupKind, Collection[str]] | None = None,
 ) -> DiscoveredKinds:
-    """Return which of our kinds can run, of all served kinds. Pure.
+    """Return the Azure kinds among all served kinds that can run. Pure.
 
     converts: if true, this process serves conversion reviews, so that kinds may be
     stored in a stored form.

@@ -1,7 +1,7 @@
 """Read environment variables with their types, and collect every problem.
 
 An empty value counts as unset. Misspelt names are found by their similarity to existing
-settings: a setting without effect is worse than a refusal.
+settings, and refused: a setting without effect would be worse.
 """
 
 import difflib

@@ -84,7 +84,7 @@ class EventMapping:
             app.informer(resource, metadata_only=True).add_handler(on_event)
 
     def on_azure_object(self, form: StorageCodec, event: Event) -> None:
-        """Handle a change of one of our objects: index its references, wake its
+        """Handle a change of an Azure object: index its references, and wake its
         dependents.
         """
         node = ObjectReference(form.group_kind, event.key)
@@ -118,8 +118,8 @@ class EventMapping:
         self._waiting.forget_kind(group_kind)
 
     def on_secret_or_config_map(self, group_kind: GroupKind, event: Event) -> None:
-        """A Secret or ConfigMap changed: wake the objects that read it, and, if it was
-        deleted, those that write it.
+        """Handle a change of a Secret or ConfigMap: wake the objects that read it and,
+        if it was deleted, those that write it.
         """
         if isinstance(event, Added) and event.initial:
             return  # the objects that name it are in the initial list themselves
@@ -137,8 +137,8 @@ class EventMapping:
                 self._wake(node, changed, _version_now(event))
 
     def on_namespace(self, event: Event) -> None:
-        """An annotation of a Namespace changed: wake the objects that inherit it and
-        that the change concerns. Rules: R6.3, R6.4, OW-4, OW-7.
+        """Handle a changed annotation of a Namespace: wake the objects that inherit it,
+        if the change concerns them. Rules: R6.3, R6.4, OW-4, OW-7.
         """
         if not isinstance(event, Updated):
             return
@@ -196,8 +196,8 @@ class EventMapping:
     def _wake_waiting(self, target: ObjectReference, now: Entry, news: "_News") -> None:
         """Wake the dependents of a target for which its change matters.
 
-        A dependent is not looked at here: a reconcile of it that is in flight may have
-        read the target before the change, and has not written yet that it waits.
+        The state of a dependent does not matter here: its reconcile in flight may have
+        read the target before the change, and may not have written yet that it waits.
         now: the target's present state.
         """
         if news == _News():
@@ -262,9 +262,10 @@ class EventMapping:
 class _News:
     """The meaning of an object's change for its dependents.
 
-    is_ready: everything that they wait for may exist now. is_id: the object stands for
-    another Azure id than before, which Ready dependents have to PUT. is_accepted: Azure
-    has accepted a PUT, so that others may refer to the resource (OW-5).
+    is_ready: whether everything that dependents wait for may exist now. is_id: whether
+    the object has another Azure id than before, which Ready dependents have to PUT.
+    is_accepted: whether Azure has accepted a PUT, so that others may refer to the
+    resource (OW-5).
     """
 
     is_ready: bool = False
@@ -286,8 +287,8 @@ def _news_of(old: Entry, new: Entry) -> _News:
 def _waits(entry: Entry, relation: Relation, news: _News) -> bool:
     """Return whether a change of an object's target can let the object progress.
 
-    Not while an operation runs: Azure says when to poll it. An object with
-    WaitingForOwner progresses only if its owner becomes Ready.
+    It cannot while an operation runs, because Azure decides when to poll. An object
+    with WaitingForOwner progresses only if its owner becomes Ready.
     """
     if POLLER_TOKEN in entry.annotations:
         return False
@@ -356,7 +357,7 @@ def _may_let_go(event: Event) -> bool:
 
 
 def _is_stuck(entry: Entry) -> bool:
-    """Return whether a person must mend the object: then its claim may lapse."""
+    """Return whether a person must correct the object. Its claim may lapse then."""
     found = (entry.shared_view().get("status") or {}).get("conditions")
     return (find_ready(found) or {}).get("severity") == "Error"
 

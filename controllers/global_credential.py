@@ -33,7 +33,7 @@ from asoreconcile.azure.controllers.environment import Environment, flag
 from asoreconcile.redaction import register
 
 _ORIGIN = "the operator's settings"
-# What azure-identity alone would read; ASO's settings have no such names.
+# Variables that only azure-identity would read; ASO's settings have no such names.
 _UNREAD = {
     "AZURE_CLIENT_CERTIFICATE_PATH": "put the certificate itself into "
     "AZURE_CLIENT_CERTIFICATE",
@@ -84,7 +84,7 @@ def _source(
     client = reader.text("AZURE_CLIENT_ID")
     certificate = reader.raw("AZURE_CLIENT_CERTIFICATE")
     secret = reader.text("AZURE_CLIENT_SECRET")
-    # The operator's own: hidden from everybody's texts.
+    # The operator's own secrets are hidden in the texts of all namespaces.
     for value in (certificate, reader.raw("AZURE_CLIENT_CERTIFICATE_PASSWORD"), secret):
         register(value.strip())
     tenants = tenants_in(reader.text(TENANTS))

@@ -53,9 +53,9 @@ _RECONCILE_SECONDS = 300.0
 class KindBuilder:
     """Builds kinds from shared parts (`lifecycle.Lifecycle` runs them).
 
-    throttle: that of all reconciles of the process, or None.
-    operator: called with the first object of any kind.
-    vanished: is told of objects that were removed.
+    throttle: throttle of all reconciles of the process, or None. operator: function
+    that returns the shared dependencies; called with the first object of any kind.
+    vanished: receives the objects that were removed.
     external: returns the resources of the kinds without ARM. on_event: called with the
     events of all kinds.
     """

@@ -26,5 +26,7 @@ class KindGauge(Collector):
         yield family
 
     def describe(self) -> list[Metric]:
-        """Return nothing: without this, registering would scrape."""
+        """Return no families, so that registering the collector does not compute
+        them.
+        """
         return []

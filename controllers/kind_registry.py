@@ -186,8 +186,8 @@ class KindRegistry:
     def objects_with_arm_id(
         self, arm_id: str
     ) -> Iterable[tuple[KindVersion, JsonObject]]:
-        """The objects that may represent an ARM id, or the id of another thing that
-        objects are claimed for (`azure.reconcile_scope.SharedDependencies`).
+        """Return the objects that may represent an ARM id, or an id outside ARM
+        (`SharedDependencies`).
 
         Raises RetryError while a kind of the id's type is not listed yet.
         """
@@ -203,7 +203,8 @@ class KindRegistry:
     def objects_of(
         self, group_kind: GroupKind
     ) -> Iterable[tuple[KindVersion, JsonObject]]:
-        """The objects of a kind, each with its version; none if the kind does not run.
+        """Return the objects of a kind, each with its version; none if the kind does
+        not run.
 
         Raises RetryError while the kind is not listed yet.
         """
@@ -239,7 +240,7 @@ class KindRegistry:
         waits: Waits = always,
     ) -> None:
         """Queue a reconcile of an object, if its kind runs, because a target that it
-        names has a new version, or with "" was deleted. waits: as of
+        names has a new version, or with "" was deleted. waits: argument of
         `InFlightReads.changed`.
         """
         kind = self._running.get(node.group_kind)
@@ -276,8 +277,8 @@ def resource_of(version: KindVersion) -> ApiResource:
 
 
 def controller_name(version: KindVersion) -> str:
-    """Return ASO's registered name, the label in its metrics:
-    `resources_resourcegroup`.
+    """Return the name under which ASO registers the kind's controller, which metrics
+    have as a label: `resources_resourcegroup`.
     """
     group = version.gvk.group.removesuffix(".azure.com").replace(".", "")
     return f"{group}_{version.gvk.kind.lower()}"
@@ -303,11 +304,11 @@ def needs_reconcile(event: Event) -> bool:
     """Return whether a change of an object is a reason to reconcile it. Pure; reads
     headers.
 
-    Creations and deletions are; an update is one if the spec changed, the policy
-    changed with an effect, another annotation of the user changed (credential, sync
-    mode, rotation of exported keys, adoption, the object's pace; deletion
-    protection during a deletion), or our claim was removed or the object was assigned
-    to another operator.
+    Creations and deletions are reasons. An update is a reason if the spec changed, the
+    policy changed with an effect, another annotation of the user changed (credential,
+    sync mode, rotation of exported keys, adoption, the object's pace; deletion
+    protection during a deletion), the operator's claim was removed, or the object was
+    assigned to another operator.
     Rule: R6.1.
     """
     if not isinstance(event, Updated):
@@ -332,8 +333,8 @@ def needs_reconcile(event: Event) -> bool:
 
 
 def _is_stripped(old: Entry, new: Entry) -> bool:
-    """Return whether a replace or a careless pruner removed our finalizer or
-    annotations.
+    """Return whether another client has removed the operator's finalizer or
+    annotations, as a replace does.
 
     Until they are restored, a deletion would leave the resource behind.
     """
@@ -351,7 +352,7 @@ def _is_stripped(old: Entry, new: Entry) -> bool:
 def _changed_hands(old: Mapping[str, str], new: Mapping[str, str]) -> bool:
     """Return whether the object was assigned to another operator.
 
-    No other change would make that operator reconcile it.
+    No other change would cause a reconcile by that operator.
     """
     before, after = old.get(OPERATOR_NAMESPACE), new.get(OPERATOR_NAMESPACE)
     return bool(before) and bool(after) and before != after

@@ -1,5 +1,5 @@
-"""The leader tells standbys its build and the kinds that it runs, through an annotation
-of its Lease.
+"""Annotations of the Lease by which the leader publishes its build and the kinds that
+it runs.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ LEADER = "asoreconcile/leader"
 class LeaderNote:
     """The build of the leader, `asoreconcile-1.2.3`, and the kinds that it runs.
 
-    Both are empty if no other process leads, or if it says nothing.
+    Both are empty if no other process leads, or if the leader has published nothing.
     """
 
     build: str = ""
@@ -32,7 +32,7 @@ class LeaderNote:
 
 
 def leader_note(annotations: Mapping[str, str]) -> LeaderNote:
-    """Return what the annotations of a Lease say of its holder.
+    """Return the build and kinds of a Lease's holder, as its annotations state them.
 
     An annotation that cannot be read counts as missing.
     """

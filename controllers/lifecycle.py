@@ -31,7 +31,7 @@ _REPORT_SECONDS = 30.0
 
 
 class FormerController:
-    """A former controller of a kind, and the start of the wait.
+    """A former controller of a kind whose last reconciles are awaited.
 
     Safe from any thread.
     """
@@ -39,7 +39,7 @@ class FormerController:
     def __init__(
         self, group_kind: GroupKind, controller: Controller, *, clock: Clock
     ) -> None:
-        """controller: retired already."""
+        """controller: controller that was retired before."""
         self.group_kind = group_kind
         self.controller = controller
         self._clock = clock
@@ -180,8 +180,8 @@ class Lifecycle:
     def start(self) -> None:
         """Start the controllers: from now on the process may write."""
         with self._lock:
-            # Under the lock with what follows: a kind that begins at this moment is
-            # started by one of the two, and once.
+            # One lock covers this and the following lines, so that a kind which begins
+            # at this moment is started exactly once.
             self._leading = True
             kinds = self._kinds.running().values()
             failed = [kind for kind in kinds if self._try(self._start_controller, kind)]
@@ -224,8 +224,8 @@ class Lifecycle:
                 *(kind.controller for kind in self._kinds.running().values()),
                 *(leaving.controller for leaving in self._leaving),
             ]
-        # Without threads, which the machine may have none of: all are asked first, so
-        # that one that hangs takes nobody else's time.
+        # No threads are used, because the machine may have none left. All controllers
+        # are asked first, so that one that hangs does not take the others' time.
         deadline = self._clock.monotonic() + timeout_seconds
         for one in controllers:
             one.ask_to_stop(timeout_seconds)

@@ -60,11 +60,11 @@ class NamespaceAnnotations:
         return self.live(namespace, since=self._clock.monotonic())
 
     def live(self, namespace: str, *, since: float) -> Mapping[str, str]:
-        """Return the annotations that the API server has, and show them to the cache.
+        """Return the annotations from the API server, and give the answer to the cache.
 
         since: the earliest time in `Clock.monotonic` seconds at which the read may have
         begun. Concurrent callers share a read. Blocking; raises ConditionError
-        `NamespaceUnreadable` if the server does not say.
+        `NamespaceUnreadable` if the server does not answer.
         """
         while True:
             read = self._reads.do(namespace, lambda: self._read(namespace))

@@ -33,8 +33,8 @@ class Options:
     pair.
     leader_election: None works without election.
     all_versions: install CRDs that serve every version; requires webhooks.
-    grace_seconds: for the whole stop. drain_seconds: how long webhooks are answered
-    after it was requested.
+    grace_seconds: longest time of the whole stop. drain_seconds: time for which
+    webhooks are answered after a stop was requested.
     """
 
     crd_pattern: str = ""
@@ -54,7 +54,7 @@ class Options:
 
     @property
     def sees_to_crds(self) -> bool:
-        """Whether this process finishes moves of the storage version of operators'
+        """True if this process finishes moves of the storage version of operators'
         CRDs.
 
         This also applies if other processes reconcile the objects: the process that

@@ -102,9 +102,11 @@ def _may_be_below(version: KindVersion, arm_id: str) -> bool:
 
 @attrs.frozen
 class VanishedObjects:
-    """Reports protected objects that are gone, though the operator did not let go.
+    """Reports protected objects that were removed although the operator had not
+    released them.
 
-    Nothing is left to show a condition on, so the event is in the operator's namespace.
+    The object can no longer show a condition, so an event is recorded in the operator's
+    namespace.
     namespace: the operator's own. inherited: a Namespace's annotations. leads: whether
     this process reconciles.
     """

@@ -74,7 +74,9 @@ class ReadyMetrics(Collector):
         yield from (count, longest)
 
     def describe(self) -> list[Metric]:
-        """Return nothing: without this, registering would scrape."""
+        """Return no families, so that registering the collector does not compute
+        them.
+        """
         return []
 
 
@@ -90,7 +92,7 @@ def _severity(obj: JsonObject) -> str:
 
 
 def _since(obj: JsonObject, now: datetime) -> datetime:
-    """Return since when the condition is unchanged; `now` if unknown."""
+    """Return the time of the condition's last transition; `now` if unknown."""
     said = _ready(obj).get("lastTransitionTime") or dig(
         obj, "metadata.creationTimestamp"
     )

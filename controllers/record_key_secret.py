@@ -35,9 +35,9 @@ KEY, PREVIOUS = "key", "previous"
 
 @attrs.frozen
 class _Read:
-    """The key as it was read.
+    """A record key that was read from the Secret.
 
-    at: when the read began, in `Clock.monotonic` seconds.
+    at: start of the read, in `Clock.monotonic` seconds.
     """
 
     key: RecordKey
@@ -56,7 +56,7 @@ class RecordKeySecret:
         self._last: _Read | None = None
 
     def __call__(self) -> RecordKey:
-        """Return the key; read the Secret again when the last read is five minutes old.
+        """Return the key; read the Secret again if the last read is five minutes old.
 
         The first call creates the Secret if there is none. A key that was read stays in
         use while the Secret cannot be read, and is stored again if the Secret was

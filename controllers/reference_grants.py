@@ -1,4 +1,5 @@
-"""Let a namespace write below a resource of another one whose owner grants that.
+"""Lets objects of a namespace write below a resource of another namespace that grants
+it.
 
 The owner's namespace has a ReferenceGrant of the Gateway API. It widens the scopes that
 an administrator allows the other namespace, and only by resources that an object of
@@ -26,10 +27,11 @@ REFERENCE_GRANTS = ApiResource(
 
 @attrs.frozen
 class ReferenceGrants:
-    """Says whether another namespace grants a resource. Safe from any thread.
+    """Decides whether another namespace grants writes below its resource. Safe from any
+    thread.
 
-    objects: an ARM id -> the objects that may represent it. record_key: the key of
-    their claims.
+    objects: returns the objects that may represent an ARM id. record_key: returns the
+    key of their claims.
     """
 
     client: KubeClient
@@ -37,8 +39,8 @@ class ReferenceGrants:
     record_key: Callable[[], RecordKey]
 
     def __call__(self, source: GroupKind, namespace: str, arm_id: str) -> bool:
-        """Return whether an object of this kind and namespace may write an id, since
-        another namespace manages a resource above it and grants that.
+        """Return whether an object of this kind and namespace may write an id because
+        another namespace manages a resource above it and grants the write.
 
         Blocking; raises ApiError, TransportError, RetryError, ConditionError.
         """

@@ -1,9 +1,9 @@
 """Make sure that the last author of an object may read the Secrets that its spec names.
 
-The author of a custom resource could otherwise have a resource in Azure show a Secret
-that only the operator may read. The webhook records the author of a spec that names
-Secrets, in an annotation with a mark of the record key. The reconciler asks the API
-server whether that user may read them. An administrator switches on both.
+Otherwise the author of a custom resource could send a Secret that only the operator may
+read to a resource in Azure, and read it there. The webhook records the author of a spec
+that names Secrets, in an annotation with a mark of the record key. The reconciler asks
+the API server whether that user may read them. An administrator switches on both.
 """
 
 from collections.abc import Callable
@@ -44,8 +44,8 @@ class AuthorRecords:
         """Return the object to store, with the record of its author.
 
         made: the object with its defaults. The author stays the same if a write changes
-        neither the spec, nor the credential, nor the record: so do the operator's.
-        Defaults do not count, as they may be added to a write of the operator.
+        neither the spec, nor the credential, nor the record, as the operator's writes
+        do not. Defaults do not count, as they may be added to a write of the operator.
         """
         if request.old is not None and _written(request.obj) == _written(request.old):
             return made
@@ -96,7 +96,9 @@ class SecretAccess:
         return f"its author {user.get('username')} may not get that Secret"
 
     def _author(self, obj: JsonObject) -> JsonObject | None:
-        """Return the user in a record that is genuine and of this very spec."""
+        """Return the user in the object's record, if the record is genuine and is about
+        the present spec.
+        """
         match (annotations(obj).get(AUTHOR) or "").split(" ", 2):
             case [mark, version, user]:
                 pass
@@ -114,7 +116,7 @@ class SecretAccess:
 
 
 def _written(obj: JsonObject | None) -> tuple[JsonObject, str | None, str | None]:
-    """Return what makes its writer the author of an object."""
+    """Return the parts of an object that make the user who changes them its author."""
     notes = annotations(obj or {})
     return spec(obj or {}), notes.get(CREDENTIAL_FROM), notes.get(AUTHOR)
 

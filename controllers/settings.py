@@ -1,6 +1,6 @@
 """The operator's settings: ASO's environment variables, all checked at once.
 
-The `aso-controller-settings` Secret is projected into the environment key by key
+The keys of the `aso-controller-settings` Secret are environment variables of the pod
 (operations section 1). An empty value counts as unset. Settings that ASO does not have
 begin with `ASORECONCILE_`.
 """
@@ -114,12 +114,12 @@ class OperatorMode(Enum):
 
     @property
     def watches(self) -> bool:
-        """Whether this process reconciles objects."""
+        """True if this process reconciles objects."""
         return self is not OperatorMode.WEBHOOKS
 
     @property
     def answers(self) -> bool:
-        """Whether this process may serve webhooks and installs CRDs."""
+        """True if this process may serve webhooks and installs CRDs."""
         return self is not OperatorMode.WATCHERS
 
 
@@ -135,18 +135,19 @@ class RateLimit:
 class Settings:
     """The settings that the manager reads from its environment.
 
-    credential: the global one; if None, objects need one of a namespace or their own.
-    credentials: the rules for those in Secrets. strict_workload_identity: whether those
-    of namespaces sign in with a token of their namespace's ServiceAccount.
-    sync_period_seconds: how often a Ready object is reconciled again; None is never.
-    sync_periods: the same for single kinds, in place of sync_period_seconds.
+    credential: the global credential; if None, objects need their own or their
+    namespace's. credentials: rules for credentials in Secrets.
+    strict_workload_identity: whether credentials of namespaces sign in with a token of
+    their namespace's ServiceAccount.
+    sync_period_seconds: period after which a Ready object is reconciled again; None for
+    never. sync_periods: periods of single kinds, in place of sync_period_seconds.
     foreign_tags: the treatment of tags that an object never declared. ignore_fields:
     paths of fields that only the first PUT of an object sets.
-    force_put_seconds: how often a resource of which Azure does not show every value
-    gets a PUT even without drift; None is never.
+    force_put_seconds: period after which a resource gets a PUT even without drift, if
+    Azure does not show all its values; None for never.
     pod_namespace: the operator's own namespace, which it writes on its objects.
     pod_uid: the uid of the process's pod, "" outside of a pod.
-    rate_limit: None does not limit.
+    rate_limit: limit of reconciles; None for no limit.
     target_namespaces: the only ones to watch; None is all. wider_credentials: if true,
     an object whose Secret with a credential is gone uses the global credential.
     hold_credentials: whether a finalizer holds credential Secrets that objects use.
@@ -156,9 +157,9 @@ class Settings:
     Microsoft Graph's address; "" follows from the cloud.
     entra_app_id: the application for requests to Graph, signed in with the global
     credential's proof; "" is the credential's own.
-    mode: WATCHERS neither serves webhooks nor installs CRDs: another process of this
-    cluster does. WEBHOOKS does only that. wants_webhooks: the setting's value names
-    webhooks.
+    mode: parts of the operator that run in this process. With WATCHERS, another process
+    serves webhooks and installs CRDs; with WEBHOOKS, this process does only that.
+    wants_webhooks: the setting's value names webhooks.
     notices: remarks on these settings for the user, a line each.
     """
 
@@ -279,7 +280,7 @@ def from_environment(environment: Mapping[str, str]) -> Settings:
 
 
 def _paths(text: str) -> str:
-    """A list of paths in the words of specs. Raises ValueError for another text."""
+    """Return the paths of spec fields in a list. Raises ValueError for another text."""
     # With the first such setting: it needs the catalogue.
     from asoreconcile.azure.catalogue.ignored_fields import (
         IgnoredFieldError,

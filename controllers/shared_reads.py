@@ -1,9 +1,10 @@
-"""Share reads among new objects, if each read began after the object was created.
+"""Shares reads among new objects; an object uses only reads that began after it was
+created.
 
 Watches are not ordered among each other: an object that was applied first may be
 missing from its cache when the second one arrives. A read of the API server that begins
-later shows it, and shows it to every other object that existed by then. The cache of
-their kind tells which those are: a resource version that it has reached is in the past.
+later shows it, also to every other object that existed when the read began. Those are
+the objects whose resource version the cache of their kind had reached by then.
 """
 
 import threading
@@ -34,7 +35,8 @@ T = TypeVar("T")
 class _Read:
     """A read that several reconciles share.
 
-    began: `Clock.monotonic` seconds. seen: what their kind's cache had reached.
+    began: start of the read, in `Clock.monotonic` seconds. seen: the resource version
+    that the kind's cache had reached then.
     """
 
     began: float

@@ -53,7 +53,7 @@ def stored_resource(definition: JsonObject, version: str) -> ApiResource:
 
 
 def _nothing(_count: int) -> None:
-    """Report no progress."""
+    """Ignore the progress."""
 
 
 @attrs.frozen

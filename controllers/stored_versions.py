@@ -4,8 +4,8 @@
 
 A CRD must serve every version in that list, so a list that only grows keeps old
 versions for ever. This module decides when, `storage_rewrite` does it. The write of the
-list is conditional on the CRD's resource version, so of two concurrent writers one
-reads again.
+list is conditional on the CRD's resource version, so that the second of two concurrent
+writers reads again.
 """
 
 from asoreconcile.azure.controllers.crd_coverage import stored_version
@@ -32,8 +32,8 @@ _log = Logger(__name__)
 
 _FIRST_RETRY_SECONDS = 10.0
 _LAST_RETRY_SECONDS = 3600.0
-# Another storage version, or another writer, came between: whoever wrote last knows it
-# in a moment.
+# Another storage version, or another writer, came between: the last writer will know
+# soon.
 _AGAIN = Result(requeue_after_seconds=_FIRST_RETRY_SECONDS)
 
 
@@ -87,7 +87,7 @@ class StoredVersions:
                 crd = request.key.name
                 _log.warning("Stored versions stay listed", crd=crd, reason=str(error))
             # Remembered for the log alone: the right may be given at any time, and each
-            # CRD's change asks anew.
+            # change of a CRD asks again.
             self._is_forbidden |= isinstance(error, ForbiddenError)
             return Result()
 
@@ -111,8 +111,9 @@ class StoredVersions:
             ),
         )
         now = self._client.get(CUSTOM_RESOURCE_DEFINITIONS, key)
-        # What was written between the two reads may be stored in a version that came
-        # and went meanwhile: only a list that stayed the same is known to be done.
+        # An object that was written between the two reads may be stored in a version
+        # that was listed only meanwhile. So the rewrite is complete only if the list
+        # stayed the same.
         moved = (listed_versions(now), stored_version(now)) != (listed, stored)
         if moved or not rewrite.drop(now, stored):
             return _AGAIN

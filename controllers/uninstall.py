@@ -92,7 +92,7 @@ class Uninstall:
     """Removes an installation step by step. Blocking; each step raises ApiError and
     TransportError.
 
-    wait_seconds: how long to wait for pods, objects or CRDs to go.
+    wait_seconds: longest wait for the end of pods, objects or CRDs.
     """
 
     client: KubeClient
@@ -112,7 +112,7 @@ class Uninstall:
                 yield form.read(obj)
 
     def crds(self) -> list[JsonObject]:
-        """Return the CRDs of our kinds."""
+        """Return the CRDs of Azure kinds."""
         found = self.client.list_all(CUSTOM_RESOURCE_DEFINITIONS)
         return operators_crds([*found], self.catalogue)
 
@@ -176,8 +176,8 @@ class Uninstall:
                 self.client.patch(CUSTOM_RESOURCE_DEFINITIONS, key_of(crd), none)
 
     def detach(self) -> list[str]:
-        """Take our owner references and finalizers away, and return the names of the
-        Secrets and ConfigMaps that stay.
+        """Remove the operator's owner references and finalizers; return the names of
+        the Secrets and ConfigMaps that stay.
         """
         stay = []
         for resource, obj in self.exports():
@@ -188,7 +188,7 @@ class Uninstall:
         return stay
 
     def release_secrets(self) -> None:
-        """Take our finalizer from Secrets with credentials."""
+        """Remove the operator's finalizer from Secrets with credentials."""
         self._release(SECRETS)
 
     def _release(self, resource: ApiResource) -> None:

@@ -86,10 +86,9 @@ class WebhookOptions:
     not self-signed. If None, the operator creates a certificate, keeps it in a Secret,
     and writes the caBundle that the API server trusts.
     service: `namespace/name` of the Service in front of the port.
-    url: used instead of the Service, the address for the API server:
-    `https://host:port`.
+    url: address for the API server in place of the Service, `https://host:port`.
     least_tls: clients with an older version of TLS are refused.
-    client_authority: see `WebhookServer`.
+    client_authority: argument of `WebhookServer`.
 
     Raises WebhookOptionsError if webhooks are served and neither of the two is valid.
     """
@@ -118,7 +117,7 @@ class WebhookOptions:
 
     @property
     def on(self) -> bool:
-        """Whether webhooks are served."""
+        """True if webhooks are served."""
         return self.address not in OFF
 
     @property
@@ -164,9 +163,10 @@ def _is_https(url: str) -> bool:
 class MountedTrust:
     """Readiness: each CRD that calls this server trusts the mounted certificate.
 
-    Without it two replicas with certificates of two authorities would both be ready,
-    and every second call would fail. Never fails once this process was ready, nor for
-    long on the leader: no other process would write the CRDs.
+    Without this check two replicas with certificates of two authorities would both be
+    ready, and every second call would fail. The check never fails after this process
+    was ready once, and not for long on the leader, because no other process would write
+    the CRDs.
     """
 
     def __init__(
@@ -282,7 +282,7 @@ class Webhooks:
         self.server.convert(CONVERT_PATH, converter(catalogue))
         self.server.validate(VALIDATE_PATH, self._admission.validate)
         self.server.mutate(MUTATE_PATH, self._admission.mutate)
-        # Who leads writes the caBundle of the CRDs, from the moment it does.
+        # The process that becomes the leader writes the caBundle of the CRDs.
         app.when_leading("webhook targets", self.changed)
 
     def changed(self) -> None:
@@ -291,8 +291,8 @@ class Webhooks:
             self.certificates.refresh()
 
     def admit(self, group_kind: GroupKind) -> None:
-        """Serve also at a kind's own paths, those of all its versions. Once per
-        kind.
+        """Serve reviews also at the paths of all versions of a kind. Call it once for
+        each kind.
         """
         kind = self._catalogue.kind(group_kind)
         for name in kind.versions:
@@ -341,12 +341,12 @@ def expression_problems(
 def reach_problems(
     reader: KubeClient, version: KindVersion, obj: JsonObject
 ) -> list[Problem]:
-    """Return the problem of an object outside its Namespace's reach: its author sees
-    the result at once, and the reconciler refuses in any case.
+    """Return the problem of an object whose Namespace may not write its resource.
 
-    The scope is checked if the owner is an ARM id; otherwise the reconciler finds the
-    id. So it does if the Namespace cannot be read. Blocks for one read of the
-    Namespace, and one of all grants.
+    So its author sees the refusal at once; the reconciler refuses in any case. The
+    scope is checked here only if the owner is an ARM id, and nothing is checked if the
+    Namespace cannot be read. Blocks for one read of the Namespace, and one of all
+    grants.
     """
     from asoreconcile.azure.controllers.reference_grants import may_be_granted
     from asoreconcile.azure.reconcile.model.reach import why_out_of_reach
@@ -372,9 +372,9 @@ def converter(catalogue: Catalogue) -> Convert:
     """Return a function that converts objects of every kind of a catalogue. Pure; any
     thread.
 
-    One object that cannot be converted would make lists of its kind fail. So a property
-    bag entry that cannot be read is carried along; the operator reports it in the
-    object's Ready condition. The function raises KindConversionError for an unknown
+    One object that cannot be converted would make lists of its kind fail. So an entry
+    of a property bag that cannot be read is carried along; the operator reports it in
+    the object's Ready condition. The function raises KindConversionError for an unknown
     object, version or kind.
     """
 

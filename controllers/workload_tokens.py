@@ -2,7 +2,7 @@
 
 In strict mode a credential of a namespace signs in with a token of the ServiceAccount
 `aso-workload` of that namespace, which the TokenRequest API makes. An identity in Azure
-then trusts one namespace, and no author of another can sign in with it.
+then trusts one namespace, and authors of other namespaces cannot sign in with it.
 """
 
 import threading
@@ -102,8 +102,9 @@ class WorkloadTokens:
         return _Token(text, *self._times(answer, began))
 
     def _times(self, answer: JsonObject, began: float) -> tuple[float, float]:
-        """Return when to renew the token, and when it ends: the server may give it
-        another life than was asked for.
+        """Return the times at which the token is renewed and expires.
+
+        The server may choose another lifetime than the requested one.
         """
         try:
             until = datetime.fromisoformat(dig(answer, "status.expirationTimestamp"))

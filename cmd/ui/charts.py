@@ -1,4 +1,4 @@
-"""Queues and budgets of a manager, from its metrics."""
+"""The queues and budgets of a manager, read from its metrics."""
 
 import re
 from collections import deque
@@ -41,7 +41,7 @@ class ManagerCharts:
         return self.take(text)
 
     def take(self, text: str) -> bool:
-        """Take the metrics in; return whether the document changed."""
+        """Add the metrics in a text; return whether the document changed."""
         depths: dict[str, int] = {}
         remaining: dict[str, float] = {}
         for name, labels, value in _samples(text):

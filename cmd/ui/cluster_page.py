@@ -48,7 +48,7 @@ _JOIN_SECONDS = 5.0
 
 
 class PageError(Exception):
-    """A request of the page that is refused: status, and a sentence for people."""
+    """A refused request of the page, with the HTTP status and a sentence for people."""
 
     def __init__(self, status: int, sentence: str) -> None:
         super().__init__(sentence)
@@ -168,10 +168,12 @@ class ClusterPage:
         }
 
     def tick(self) -> None:
-        """Do what is due, four times a second."""
+        """Do the periodic work; called four times a second."""
 
     def _next_sync(self, obj: JsonObject, reads: "_PageReads") -> str | None:
-        """Return when a Ready object is synced by its period; None if it is not."""
+        """Return the time of a Ready object's next periodic sync; None if it has
+        none.
+        """
         period = period_of(annotations(obj), reads.inherited, _PERIOD_SECONDS)
         if period is None or not is_ready(obj):
             return None
@@ -214,7 +216,9 @@ class _PageReads(ClusterReads):
         self.refused: list[str] = []
 
     def events(self, obj: JsonObject) -> Sequence[JsonObject]:
-        """Return those about an object, the oldest first; none if they are refused."""
+        """Return the events about an object, the oldest first; none if the user may not
+        read them.
+        """
         try:
             self.seen = super().events(obj)
         except ForbiddenError as error:
@@ -222,7 +226,7 @@ class _PageReads(ClusterReads):
         return self.seen
 
     def namespace_annotations(self, namespace: str) -> JsonObject:
-        """Return the annotations of a Namespace; none if it is refused."""
+        """Return the annotations of a Namespace; none if the user may not read it."""
         try:
             self.inherited = super().namespace_annotations(namespace)
         except ForbiddenError as error:

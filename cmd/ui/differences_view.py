@@ -1,4 +1,4 @@
-"""The sides of an object next to each other: spec, Azure and the last PUT. Pure."""
+"""Compares the sides of an object: spec, Azure and the last PUT. Pure."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -71,7 +71,7 @@ def three_sides(change: PlannedChange, last_put: Any) -> list[JsonObject]:
 
 
 def _leaves(value: Any, dot: str, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield each value that has no members, with its path."""
+    """Yield each value that is neither an object nor a list, with its path."""
     if isinstance(value, dict) and value:
         for name, inner in value.items():
             yield from _leaves(inner, dot, f"{path}{dot}{name}" if path else name)

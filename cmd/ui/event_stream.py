@@ -1,8 +1,8 @@
 """Server-sent events: one bounded buffer of the last events, which all clients read.
 
 A client that reads too slowly, or comes back too late, finds that the buffer has moved
-on. It then gets the event `reload` and reads everything again. So no client costs
-memory, and none keeps another one waiting.
+on. It then gets the event `reload` and reads everything again. So a slow client costs
+no memory, and does not delay others.
 """
 
 import secrets

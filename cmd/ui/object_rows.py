@@ -39,13 +39,15 @@ def row_key(group_kind: GroupKind, key: ObjectKey) -> str:
 
 
 def parsed_key(text: str) -> tuple[GroupKind, ObjectKey]:
-    """Return what `row_key` made a text of. Raises ValueError for other texts."""
+    """Return the kind and key in a text of `row_key`. Raises ValueError for other
+    texts.
+    """
     group, kind, namespace, name = text.split("/")
     return GroupKind(group, kind), ObjectKey(namespace, name)
 
 
 def row_of(version: KindVersion, obj: JsonObject) -> JsonObject:
-    """Return the row of an object. version: the one that the object is in."""
+    """Return the row of an object. version: version of the object."""
     key = key_of(obj)
     condition = find_ready(status(obj).get("conditions")) or {}
     links = [
@@ -71,7 +73,7 @@ def row_of(version: KindVersion, obj: JsonObject) -> JsonObject:
 
 
 def state_of(obj: JsonObject) -> str:
-    """Return the one word for the state of an object."""
+    """Return one word for the state of an object."""
     own = annotations(obj)
     condition = find_ready(status(obj).get("conditions")) or {}
     state = _STATES.get(str(condition.get("severity") or ""), "unknown")

@@ -56,7 +56,7 @@ class ObjectsIndex:
                 del self._by_id[arm_id]
 
     def take_changes(self) -> JsonObject | None:
-        """Return what changed since the last call, or None if nothing did."""
+        """Return the rows that changed since the last call; None if none did."""
         with self._lock:
             if not self._pending:
                 return None
@@ -75,14 +75,16 @@ class ObjectsIndex:
             return {"version": self._version, "objects": list(self._rows.values())}
 
     def get(self, key: str) -> tuple[JsonObject | None, list[JsonObject]]:
-        """Return the row of an object, or None, and its conditions so far, the
+        """Return the row of an object, or None, and its history of conditions, the
         oldest first.
         """
         with self._lock:
             return self._rows.get(key), list(self._history.get(key, ()))
 
     def key_of_id(self, arm_id: str) -> str | None:
-        """Return the key of the object of an Azure resource or of a part of it."""
+        """Return the key of the object for an Azure resource, also for a part of the
+        resource.
+        """
         with self._lock:
             at = arm_id.lower()
             while at and at not in self._by_id:

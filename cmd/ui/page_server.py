@@ -2,9 +2,9 @@
 
 The address holds a key, new at each start, so that other users of the machine cannot
 read the page: the first request brings the key, and the answer sets it as a cookie for
-the rest. Requests for another host name, such as an attacker's DNS gives this address,
-and requests of other sites' pages are refused. A request that changes something needs
-the token that is in the page as well.
+the rest. Requests for another host name, which an attacker's DNS may direct to this
+address, and requests by pages of other sites are refused. A request that changes
+something needs the token that is in the page as well.
 """
 
 import hmac
@@ -100,7 +100,9 @@ class PageServer:
             return _document(500, {"error": "The page's server failed: see its log."})
 
     def _opened(self) -> HttpResponse:
-        """Return what puts the key into a cookie and out of the address."""
+        """Return the response that sets the key as a cookie and redirects to the
+        address without it.
+        """
         cookie = f"{self._cookie}={self._key}; Path=/; HttpOnly; SameSite=Strict"
         return HttpResponse(
             303, b"", {**_HEADERS, "Location": "/", "Set-Cookie": cookie}
@@ -170,7 +172,9 @@ class PageServer:
 
 
 def _is_same(given: str, secret: str) -> bool:
-    """Compare in a time that does not tell how much is right."""
+    """Return whether two texts are equal; the time taken does not show how much of them
+    is.
+    """
     return hmac.compare_digest(given.encode(), secret.encode())
 
 

@@ -48,7 +48,9 @@ class RequestLog:
         return shown
 
     def last(self, arm_id: str = "") -> list[JsonObject]:
-        """Return the last requests, the newest first. arm_id: only those about it."""
+        """Return the last requests, the newest first. arm_id: only requests about this
+        resource; "" for all.
+        """
         with self._lock:
             kept = [
                 (resource, one)
@@ -83,7 +85,7 @@ class RequestLog:
 def hidden(value: Any, arm_type: str) -> Any:
     """Return a copy of a body without the values of secret members.
 
-    arm_type: tells which members get their values from Secrets.
+    arm_type: type whose tables say which members get their values from Secrets.
     """
     return _hidden(value, _secrets_of(arm_type.lower()))
 

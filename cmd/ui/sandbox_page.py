@@ -1,4 +1,4 @@
-"""The page of a sandbox: also its simulated Azure, and the buttons."""
+"""The page of a sandbox, which also shows its simulated Azure and has buttons."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -67,7 +67,7 @@ class SandboxPage(ClusterPage):
         self._faults: set[str] = set()
 
     def about(self) -> JsonObject:
-        """Return the same as for a cluster, and the buttons."""
+        """Return the description of a cluster's page, and the buttons."""
         return {**super().about(), "writable": True, "faults": self._buttons()}
 
     def charts(self) -> JsonObject:

@@ -87,8 +87,8 @@ def of_rivals(
 ) -> Iterator[Finding]:
     """Check that no two operators reconcile the objects of one namespace.
 
-    name: the Deployment of this operator, `namespace/name`. targets: namespaces that
-    it works in; () for all. others: the same of each other Deployment.
+    name: the Deployment of this operator, `namespace/name`. targets: namespaces that it
+    works in; () for all. others: the namespaces of each other Deployment.
     """
     for other, theirs in others.items():
         shared = set(targets) & set(theirs) if targets and theirs else targets or theirs
@@ -211,7 +211,9 @@ def of_policies(
 def of_secret_texts(
     found: Iterable[tuple[JsonObject, Sequence[str]]],
 ) -> Iterator[Finding]:
-    """Yield the objects whose specs hold a secret itself. found: with the paths."""
+    """Yield a finding for objects whose specs contain the text of a secret. found: the
+    objects, each with the paths of such texts.
+    """
     for obj, paths in found:
         yield _OBJECTS.warning(
             f"{_title(obj)} holds a secret itself in "
@@ -224,7 +226,7 @@ def of_secret_texts(
 def of_objects(
     objects: Sequence[JsonObject], now: datetime, unread: Sequence[str] = ()
 ) -> Iterator[Finding]:
-    """Yield the objects that are not Ready, by reason, those that wait, and those that
+    """Yield findings about objects that are not Ready, by reason, that wait, or that
     are Ready with a warning.
 
     unread: the kinds whose objects could not be read.
@@ -291,7 +293,7 @@ def of_objects(
 
 
 def _warnings(obj: JsonObject) -> Iterator[Finding]:
-    """Yield what is wrong with an object that is Ready."""
+    """Yield a text for each problem of a Ready object."""
     title = _title(obj)
     for text in annotation_warnings(obj):
         kind, key = gvk_of(obj).group_kind, key_of(obj)

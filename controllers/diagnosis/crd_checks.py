@@ -66,7 +66,9 @@ def of_crds(
 def _edited(
     crds: Sequence[JsonObject], catalogue: Catalogue, own: str
 ) -> Iterator[Finding]:
-    """Yield the CRDs of this build that are not as this build installs them."""
+    """Yield a finding for CRDs of this build that differ from those that this build
+    installs.
+    """
     for crd in crds:
         if labels(crd).get(VERSION_LABEL) != own:
             continue
@@ -89,7 +91,9 @@ def _edited(
 
 
 def _builds(crds: Sequence[JsonObject], own: str) -> Iterator[Finding]:
-    """Yield which builds installed the CRDs. own: this program's mark."""
+    """Yield a finding about the builds that installed the CRDs. own: this program's
+    mark.
+    """
     builds = Counter(labels(crd).get(VERSION_LABEL, "") for crd in crds)
     for build in sorted(build for build in builds if build and not is_build(build)):
         text = f"{builds[build]} are of Azure Service Operator {build}"
@@ -108,7 +112,9 @@ def _builds(crds: Sequence[JsonObject], own: str) -> Iterator[Finding]:
 
 
 def _lacking(crds: Sequence[JsonObject], catalogue: Catalogue) -> Iterator[Finding]:
-    """Yield the kinds of Azure Service Operator that this program does not know."""
+    """Yield a finding for kinds of Azure Service Operator that this program does not
+    know.
+    """
     known = _kinds(catalogue)
     unknown_: dict[str, list[str]] = {}
     for crd in crds:
@@ -145,7 +151,7 @@ def of_missing_kinds(
 
 
 def _not_running(crds: Sequence[JsonObject], served: Names) -> Iterator[Finding]:
-    """Yield the kinds whose CRDs are in order, and that do not run for all that."""
+    """Yield a finding for kinds that do not run although their CRDs are in order."""
     for crd in crds:
         name, kind = key_of(crd).name, _kind(crd)
         state = CrdState.of(crd, is_deleting=is_deleting(crd))

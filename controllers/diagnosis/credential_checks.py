@@ -119,8 +119,8 @@ def of_settings_credential(secret: JsonObject, try_: Try | None) -> Iterator[Fin
 
 
 def of_missing(name: str, users: Mapping[str, str]) -> Finding:
-    """Return the finding for a missing Secret. users: for each Secret, an object that
-    names it.
+    """Return the finding for a missing Secret. users: an object that names the Secret,
+    by the Secret's name.
     """
     return _CREDENTIALS.error(
         f"Secret {name} does not exist, and {users[name]} signs in with it",

@@ -1,5 +1,5 @@
-"""Run the checks: read the objects that each needs; an object that may not be read is a
-finding, too.
+"""Runs the checks: reads the objects that each check needs. An object that may not be
+read is a finding, too.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -135,7 +135,7 @@ class Examination:
     sign_in: signs in with a credential and returns the number of subscriptions; None
     skips Azure.
     own_sign_in: the same for the user who runs the command; None skips it.
-    environment: of this process.
+    environment: environment variables of this process.
     """
 
     _client: KubeClient
@@ -420,7 +420,7 @@ class Examination:
 
     @cached_property
     def _who(self) -> str:
-        """The operator's user, as the Deployment of its pods has it."""
+        """The operator's user name, made from the service account in its Deployment."""
         named = dig(self._deployment or {}, "spec.template.spec.serviceAccountName")
         account = named or self._at.service_account
         return f"system:serviceaccount:{self._at.namespace}:{account}"
@@ -468,7 +468,7 @@ class Examination:
 
     @cached_property
     def _kept(self) -> Mapping[GroupKind, KindVersion]:
-        """The kinds in the form that the cluster keeps."""
+        """The kinds in the form that the cluster stores."""
         try:
             return discover(self._client, self._catalogue, converts=True).versions
         except OldServerError:
@@ -533,7 +533,7 @@ def _lack(refused: ForbiddenError) -> tuple[str, str]:
 
 
 def _has(words: Iterable[str], name: str) -> bool:
-    """Return whether an argument is given, and not as `=false`."""
+    """Return whether a flag is given without `=false`."""
     return any(
         word.partition("=")[0] == name and word.partition("=")[2] != "false"
         for word in words

@@ -18,8 +18,8 @@ class Finding:
     """The result of one check.
 
     check: the subject, one or two words.
-    level: `unknown` if it could not be checked, such as without the right to.
-    mend: what to do, "" for ok.
+    level: `unknown` if the check was not possible, such as for lack of rights. mend:
+    advice, "" for ok.
     fix: the name of the repair (`fixes`), "" if a person has to act.
     target: the object of the repair, such as the name of a CRD.
     """
@@ -39,7 +39,7 @@ class CheckSubject:
     name: str
 
     def ok(self, text: str) -> Finding:
-        """Return a finding without any need to act."""
+        """Return a finding about something in order."""
         return Finding(self.name, "ok", text)
 
     def warning(

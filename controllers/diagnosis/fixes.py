@@ -1,6 +1,6 @@
-"""Repairs that `asoctl doctor --fix NAME` makes: few, each safe and done twice alike.
+"""The repairs that `asoctl doctor --fix NAME` makes. Each is safe, and may be repeated.
 
-A repair is safe if an operator would do it by itself, or undoes it: nothing is deleted,
+A repair is safe if an operator would make it or undo it by itself: nothing is deleted,
 no permission is granted, and no Azure resource is changed. Each repair reads its object
 again, and does nothing if that has changed since the finding.
 """

@@ -152,7 +152,9 @@ def of_admission(
 def services_asked(
     crds: Iterable[JsonObject], configurations: Iterable[JsonObject | None]
 ) -> Mapping[ObjectKey, str]:
-    """Return the Services that the API server asks, each with one asker's name."""
+    """Return the Services that the API server calls, each with the name of one webhook
+    that leads to it.
+    """
     found: dict[ObjectKey, str] = {}
     for crd in crds:
         _name_service(
@@ -177,11 +179,11 @@ def of_service(
     asked: str,
     deployment: JsonObject | None,
 ) -> Iterator[Finding]:
-    """Check that a Service which the API server asks is there and leads to webhooks.
+    """Check that a Service which the API server calls exists and leads to webhooks.
 
     service: None if there is no such Service.
-    asked: a request for which the API server asks the Service.
-    deployment: the operator's; None if none was found.
+    asked: a webhook for which the API server calls the Service.
+    deployment: the operator's Deployment; None if it was not found.
     """
     if service is None:
         yield _WEBHOOKS.error(

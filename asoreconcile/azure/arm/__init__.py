@@ -1,5 +1,5 @@
-"""The Azure Resource Manager (ARM) client: one request per step, and what a response
-means.
+"""The Azure Resource Manager (ARM) client: sends one request per step, and interprets
+the response.
 
 The pure modules: `ids`, `endpoint` (which URLs get the token), `response`,
 `error_body`, `errors` and `classification` (what errors mean), `delays`, `tokens` (the

@@ -15,7 +15,7 @@ class Absence(Enum):
     """The existence of a resource, as a response states it.
 
     SAID: the resource does not exist. PERHAPS: a 404 with a code that is not known.
-    NOT: nothing, or another thing is missing.
+    NOT: nothing is missing, or something else is.
     """
 
     SAID = "said"

@@ -49,7 +49,7 @@ _FIRST_SIGN_IN = Backoff(attempts=3, first_seconds=0.5, factor=2.0, jitter=0.2)
 _PATIENCE_SECONDS = 5.0
 # The key of sign-ins that do not replace a refused token.
 _NEW = ("", "")
-# Anything shorter is no token, and hiding it would blank out ordinary text.
+# A shorter text is not a token, and hiding it would blank out ordinary text.
 _SHORTEST_TOKEN = 16
 # An upper bound for expiry times; it also rejects NaN.
 _NO_TIME = 1e300
@@ -61,8 +61,10 @@ class ForeignHostError(AsoreconcileError):
 
 
 class _Given(NamedTuple):
-    """A token, and when it was issued (`Clock.monotonic`). One immutable value, so that
-    no thread sees one token with another's time.
+    """A token and the time at which it was issued (`Clock.monotonic`).
+
+    Both are one immutable value, so that no thread sees a token with the time of
+    another one.
     """
 
     token: AccessToken
@@ -162,7 +164,9 @@ class TokenCache:
         return self._fetch("")
 
     def _is_good(self, given: _Given, margin_seconds: float) -> bool:
-        """Return whether the token is valid for so long, or was just issued."""
+        """Return whether the token is valid for at least `margin_seconds`, or was just
+        issued.
+        """
         return (
             _left(given.token) >= margin_seconds
             or self._clock.monotonic() - given.at < _NEW_SECONDS

@@ -13,8 +13,10 @@ _SIZE = 8
 
 
 def digest_of(body: JsonObject) -> bytes:
-    """Equal for bodies that mean the same: a null equals an absent member, and the case
-    of ids, which differs between lists and GETs, is ignored.
+    """Return a digest that is equal for bodies of the same meaning.
+
+    A null equals an absent member, and the letter case of ids, which differs between
+    lists and GETs, is ignored.
     """
     own = {name: value for name, value in body.items() if name not in _NOT_COMPARED}
     text = jsontext.dumps(_normal(own), sort_keys=True)

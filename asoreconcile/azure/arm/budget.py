@@ -1,4 +1,5 @@
-"""Throttling: which requests wait, and how many ARM still allows.
+"""Throttling: decides which requests wait, and counts the requests that ARM still
+allows.
 
 ARM limits the reads, writes and deletes of each subscription separately, and each
 provider has limits of its own. After a 429 (except for a busy object) the limit that
@@ -54,7 +55,7 @@ class LroRegistry:
         id_: the client request id of its first request.
         delay_seconds: the delay if it were the only operation.
         reads_left: the number of reads that ARM still allows.
-        reads_to_end, is_first: as in `delays.stretched`.
+        reads_to_end, is_first: arguments of `delays.stretched`.
         """
         with self._lock:
             now = self._clock.monotonic()
@@ -139,7 +140,7 @@ class Budget:
         self._sweep_at = _FEW_GATES
 
     def admit(self, bucket: Bucket, *, background: bool = False) -> None:
-        """Return if a request may be sent now; else raise ThrottledError (T7, T8).
+        """Admit a request if it may be sent now; else raise ThrottledError (T7, T8).
 
         background: true for a sync, which gives way to other requests.
 
@@ -213,8 +214,8 @@ class Budget:
             del self._gates[bucket]
 
     def _in_the_way_of(self, bucket: Bucket) -> dict[Bucket, ArmTokenBucket]:
-        """Return ARM's bucket, and those of provider and resource if they were ever
-        closed.
+        """Return the buckets that may hold a request back: ARM's, and those of provider
+        and resource if they were ever closed.
         """
         gates = {bucket.arms: self._gate(bucket.arms)}
         for narrower in (bucket.providers, bucket):
@@ -242,8 +243,8 @@ class Budget:
 def _left_at_arm(
     operations: OperationClass, readings: Mapping[str, float]
 ) -> float | None:
-    """Return the smallest number that ARM's own headers leave for this kind of request
-    (T4).
+    """Return the smallest remaining number that ARM's own headers state for this kind
+    of request (T4).
     """
     end = f"-{operations.value}"
     found = [

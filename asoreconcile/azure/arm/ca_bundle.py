@@ -14,7 +14,9 @@ class CertificateBundleError(AsoreconcileError):
 
 
 class ProxyVariableError(AsoreconcileError):
-    """The environment names a proxy that is not one; says which variable does."""
+    """An environment variable names an invalid proxy; the message names the
+    variable.
+    """
 
 
 def ca_bundle() -> str:

@@ -1,9 +1,9 @@
 """Reads many resources by one list instead of a GET for each.
 
-For syncs, which read everything once a period. A list is read if enough of its
-resources were asked for lately to pay for its pages. It is kept for a while, and each
-entry is used once. The answer is None wherever a list may know less than a GET: then
-the caller sends a GET, and reports what the list had missed (`distrust`). Rules: Q3,
+Used by syncs, which read each resource once in a period. A list is read if enough of
+its resources were asked for lately to pay for its pages. It is kept for a while, and
+each entry is used once. The answer is None if a list may show less than a GET: then the
+caller sends a GET, and reports a resource that the list lacks (`distrust`). Rules: Q3,
 Q6-Q8.
 """
 
@@ -48,8 +48,8 @@ class _Key:
 
 @attrs.frozen
 class ListedBody:
-    """A resource from a list. at: when the list was started, in monotonic seconds; the
-    body is no older.
+    """A resource from a list. at: start of the list, in monotonic seconds; the body is
+    not older.
     """
 
     body: JsonObject = attrs.field(repr=False)
@@ -60,11 +60,10 @@ class ListedBody:
 class _Collection:
     """The state of one list, and of the reads that it would save.
 
-    asked: keys of the resources that were asked for since `since`, while there is no
-    list. One resource that is asked for again counts once. started: when the kept list
-    was started.
-    paid: how many reads its entries have saved. is_whole: whether no entry
-    of the list was dropped.
+    asked: keys of the resources that were requested since `since`, while there is no
+    list. A resource counts once, however often it is requested. started: start of the
+    present list. paid: number of reads that its entries have saved. is_whole: whether
+    no entry of the list was dropped.
     """
 
     asked: set[str] = attrs.field(factory=set)
@@ -78,7 +77,7 @@ class _Collection:
 
     def is_worth_it(self) -> bool:
         """Return whether enough resources are requested to justify a list, or the last
-        list saved enough.
+        list has saved enough reads.
         """
         if self.started is not None:
             return self.paid >= _READS_A_PAGE * self.pages
@@ -111,12 +110,14 @@ class CollectionReads:
         credential: str,
         seen_at: float,
     ) -> ListedBody | None:
-        """Return a resource from its list; None if only a GET can tell, 404 included.
+        """Return a resource from its list; None if a GET is needed, also for a resource
+        that the list lacks.
 
-        credential: lists are shared only between users of the same one. seen_at: when
-        the caller last read the resource, in monotonic seconds: nothing older is
-        returned. Blocks for the list at most. Raises ArmTransportError, ThrottledError
-        and CredentialError as a GET would; a refusal of the list is not raised.
+        credential: lists are shared only between users of the same one. seen_at: time
+        at which the caller last read the resource, in monotonic seconds: an older list
+        is not used. Blocks at most until the list is read. Raises ArmTransportError,
+        ThrottledError and CredentialError as a GET would; a refusal of the list is not
+        raised.
         """
         key = self._looked_up(client, arm_id, api_version, credential)
         return None if key is None else self._taken(key, ids.key(arm_id), seen_at)
@@ -131,7 +132,9 @@ class CollectionReads:
         since: float,
     ) -> bool:
         """Return whether a list that was started after `since` lacks a resource; False
-        if only a GET can tell. Arguments, requests and errors as those of `entry`.
+        if a GET is needed.
+
+        Arguments, requests and errors are those of `entry`.
         """
         key = self._looked_up(client, arm_id, api_version, credential)
         if key is None:
@@ -167,8 +170,9 @@ class CollectionReads:
                 text, _, _ = text.rpartition("/")
 
     def distrust(self, arm_id: str, api_version: str) -> None:
-        """Record that a list lacks what a GET shows: from now on, until the process
-        ends, the type is read by GET.
+        """Record that a list lacks a resource that a GET shows.
+
+        From now on, until the process ends, resources of its type are read by GET.
         """
         address = collection_of(arm_id)
         if address is None:
@@ -186,7 +190,9 @@ class CollectionReads:
     def _looked_up(
         self, client: ArmClient, arm_id: str, api_version: str, credential: str
     ) -> _Key | None:
-        """Return the key of the resource's list, which is read if that is worth it;
+        """Return the key of the resource's list, after reading the list if enough
+        resources need it.
+
         None if no list may be used.
         """
         address = collection_of(arm_id)
@@ -198,7 +204,9 @@ class CollectionReads:
         return key
 
     def _is_wanted(self, key: _Key, id_: str) -> bool:
-        """Return whether to read a list now. Without a list, count the resource."""
+        """Return whether to read a list now. If there is no list, count the resource as
+        requested.
+        """
         now = self._clock.monotonic()
         with self._lock:
             known = self._collections.setdefault(key, _Collection(since=now))
@@ -243,15 +251,17 @@ class CollectionReads:
             return
         with self._lock:
             if (key.arm_type, key.api_version) in self._distrusted:
-                return  # distrusted since the start: nobody may use it
+                return  # distrusted since the start: no caller may use it
             self._collections[key] = _Collection(
                 since=started, started=started, pages=max(pages, 1), entries=entries
             )
             self._make_room()
 
     def _too_long(self, key: _Key, affordable: int) -> None:
-        """The list is too long for the reads that it saves. It is read again once twice
-        its pages would be justified.
+        """Give up a list that is too long for the reads that it saves.
+
+        The list is tried again once enough resources are requested to justify twice its
+        pages.
         """
         with self._lock:
             known = self._collections.get(key)
@@ -295,7 +305,9 @@ class CollectionReads:
 
 
 def _packed(page: list[JsonObject]) -> Iterator[tuple[str, bytes]]:
-    """Entries, compressed: most lists contain more than is requested."""
+    """Return compressed entries by key, because most lists contain more entries than
+    are requested.
+    """
     for body in page:
         id_ = body.get("id")
         if isinstance(id_, str):

@@ -1,5 +1,5 @@
-"""The list that contains a resource: that of its type in its group, or below its
-parent.
+"""Finds the list that contains a resource: the list of its type in its group, or below
+its parent.
 
 Pure. Rule: Q3.
 """
@@ -19,8 +19,9 @@ class CollectionAddress:
 
 
 def collection_of(arm_id: str) -> CollectionAddress | None:
-    """Return the list that contains a resource, or None if no list is reliable. A list
-    at another resource's scope also contains inherited resources, and a resource
+    """Return the list that contains a resource, or None if no list is reliable.
+
+    A list at another resource's scope also contains inherited resources, and a resource
     outside any group has no list.
     """
     try:

@@ -14,7 +14,7 @@ Severity = Literal["Error", "Warning", "Info", ""]
 
 
 class RetryClass(Enum):
-    """How fast a failed object is retried (R4.1).
+    """The speed at which a failed object is retried (R4.1).
 
     FAST: 1 s doubling to 30 s.
     SLOW: 1 s doubling to 3 min.
@@ -35,8 +35,8 @@ class ConditionError(AsoreconcileError):
     after_seconds: a lower bound on the time of the next try, such as an ARM
     `Retry-After`.
     cause: the error of Azure, whose ids go into the event.
-    is_outdated: whether the failure is about older inputs than there are now, so that
-    the next try follows at once.
+    is_outdated: whether the failed request was made from inputs that have changed
+    since, so that the next try follows at once.
     is_unread: whether only a read failed, so that nothing is known.
 
     The exception's text becomes the condition's message and says what to do next.

@@ -1,4 +1,4 @@
-"""The id that connects one reconcile's requests in our logs and in Azure's.
+"""The id that connects one reconcile's requests in the operator's logs and in Azure's.
 
 A reconcile opens a `correlated` block; every ARM request in its context carries the id
 in `x-ms-correlation-request-id`. Rule: H1.

@@ -60,7 +60,8 @@ _QUOTING_LOGGERS = (
     "msal.managed_identity",
     "msal.oauth2cli.oauth2",
 )
-# What azure-identity raises or wraps for an answer of an unexpected form.
+# The exceptions that azure-identity raises or wraps for an answer of an unexpected
+# form.
 _TRIPPED = (RecursionError, LookupError, TypeError, AttributeError, ArithmeticError)
 _UNREADABLE = (JSONDecodeError, UnicodeDecodeError, Base64Error, *_TRIPPED)
 # The start of its messages for an answer without a token or an error, and for one that
@@ -126,7 +127,9 @@ def _token_of(ask: "Callable[[], AccessToken]") -> "AccessToken":
 
 
 def _is_unreadable(error: "AzureError") -> bool:
-    """Return whether the authority's response was not a response to a sign-in."""
+    """Return whether the response of the authority cannot be read as an answer to a
+    sign-in.
+    """
     from azure.core.exceptions import DecodeError
 
     if error.message.startswith(_NO_ANSWER):
@@ -308,7 +311,7 @@ def identity_options(
     authority.
 
     They allow one try with short time limits: the workqueue waits, not a worker.
-    transport: by default one for this credential.
+    transport: transport to the authority; by default one for this credential.
     """
     return {
         "authority": cloud.authority_host,
@@ -335,13 +338,13 @@ def _registry_of(*secrets: str) -> SecretRegistry:
 
 
 class Explained:
-    """A token source whose errors name the credential's owner and a remedy, but no
+    """A token source. Its errors name the credential's owner and a remedy, but no
     secret.
 
     make: returns azure-identity's credential. It is called for the first token: the
     package takes long to load, and a replica that does not lead never signs in.
-    who: `client <id>`, for messages.
-    advice: what to do if there is no token, or "".
+    who: name of the owner for messages, `client <id>`. advice: advice if there is no
+    token, or "".
     """
 
     def __init__(

@@ -25,7 +25,7 @@ from asoreconcile.redaction import register
 if TYPE_CHECKING:
     from azure.core.credentials import TokenCredential
 
-# Where ASO's Deployment projects the service account's token.
+# The file to which ASO's Deployment projects the service account's token.
 TOKEN_FILE = "/var/run/secrets/tokens/azure-identity"  # noqa: S105 - a path
 # Kubernetes' tokens have 1-2 kB; a larger file is something else.
 _MAX_TOKEN_BYTES = 65_536

@@ -1,4 +1,5 @@
-"""Compute delays: what a server asked for, else our own choice. Pure; nothing sleeps.
+"""Computes delays: the delay that a server asked for, else a default. Pure; nothing
+sleeps.
 
 Rules: L17, T6, T9.
 """

@@ -25,7 +25,7 @@ _MAX_DEPTH = 8
 class ErrorBody:
     """The content of an error body.
 
-    code, message: from the outermost error object, with defaults.
+    code, message: members of the outermost error object, with defaults.
     target: the part of the request that the error is about, or "".
     codes: every code in the body, the outermost first, the most specific last (E3).
     policies: display names of the policies that denied the request (E4).

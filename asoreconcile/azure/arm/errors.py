@@ -54,15 +54,14 @@ class ArmError(AsoreconcileError):
     """A failure that ARM stated, in a response or as the end of an operation.
 
     status: HTTP status of the response; 200 for an operation that failed.
-    code, message: for the condition, as Azure wrote them; never empty.
+    code, message: code and message for the condition, as Azure wrote them; never empty.
     codes: every code in the response, the most specific last.
     target: the part of the request that the error is about, or "".
     body: the response's text, for the log: up to 128 Ki characters.
     retry_after_seconds: the delay that the server asked for, or None.
-    request_id: Azure's own, "" without one.
-    correlation_id, client_request_id: as the response repeats them, else as they were
-    sent (H1).
-    method, url: of the request; the URL without its query, which may be signed.
+    request_id: Azure's id of the request, "" if there is none. correlation_id,
+    client_request_id: ids in the response, else the ids that were sent (H1). method,
+    url: method and URL of the request, without the query, which may be signed.
     understood: true if the body was JSON.
     is_foreign: true if the response is not from Azure (`ArmResponse.is_foreign`).
     """
@@ -142,8 +141,8 @@ class ArmTransportError(AsoreconcileError):
 
     sent: "no" if the request cannot have reached ARM, else "maybe": a write may have
     been executed, and a GET shows it (V8).
-    correlation_id, client_request_id: as sent; Azure's logs contain them if the request
-    arrived.
+    correlation_id, client_request_id: ids that were sent; Azure's logs contain them if
+    the request arrived.
     """
 
     def __init__(

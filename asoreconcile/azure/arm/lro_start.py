@@ -54,8 +54,7 @@ def parse_initial_response(
 ) -> ArmOutcome:
     """Return the outcome of a first request. Rules: L1-L9.
 
-    method: in capitals.
-    url: of the request, with its query.
+    method: method of the request, in capitals. url: URL of the request, with its query.
     now: the time that dates in `retry-after` are compared with.
 
     A refusal (status 300 and more) is Failed, and so is a response that is not from
@@ -99,7 +98,9 @@ class _FirstAnswer:
         )
 
     def _ended(self, body: JsonObject | None, state: str) -> ArmOutcome | None:
-        """L1 and D6: a terminal state in the resource wins over all headers."""
+        """Return the outcome if the resource has a terminal state, which wins over all
+        headers (L1, D6).
+        """
         # A 202 means that it is still running, whatever state its body shows.
         if self.method not in _MAKERS or not state or self.answer.status == 202:
             return None
@@ -109,7 +110,9 @@ class _FirstAnswer:
         return by_state(body, state, self.answer, url=self.url, method=self.method)
 
     def _monitored(self, body: JsonObject | None, state: str) -> ArmOutcome | None:
-        """L2, L3 and L21: decide by the headers; return None without a monitor."""
+        """Return the outcome that the headers decide (L2, L3, L21); None if they name
+        no monitor.
+        """
         async_url = self._monitor("azure-asyncoperation")
         operation_url = self._monitor("operation-location")
         location = self._monitor("location")
@@ -138,7 +141,10 @@ class _FirstAnswer:
         )
 
     def _foreign(self, state: str) -> ArmOutcome:
-        """L21: a monitor on a foreign host never gets the token: poll the resource."""
+        """Return the outcome if the monitor is on a foreign host (L21).
+
+        Such a host never gets the token, so the resource is polled.
+        """
         if self.method in _MAKERS:
             return self._watched_by_resource(state)
         if self.method == "DELETE":
@@ -149,7 +155,7 @@ class _FirstAnswer:
         )
 
     def _unmonitored(self, body: JsonObject | None, state: str) -> ArmOutcome:
-        """L5-L9: decide by status code and body."""
+        """Return the outcome that the status code and the body decide (L5-L9)."""
         if self.method == "DELETE":
             return (
                 self._read("no monitor")

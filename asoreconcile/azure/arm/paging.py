@@ -22,7 +22,7 @@ MAX_BYTES = 256 * 1024 * 1024
 
 @attrs.define
 class Paging:
-    """The state of reading one list. url: of the next page, "" at the end.
+    """The state of reading one list. url: URL of the next page, "" at the end.
 
     link: the member of a page that names the next one; Microsoft Graph uses another.
     """

@@ -119,7 +119,9 @@ class _Poll:
                 return self._resource(body)
 
     def _status_document(self, body: JsonObject | None) -> ArmOutcome:
-        """L12, L13, L24: the word in `status` decides, not the HTTP status code."""
+        """Return the outcome that the word in `status` decides, not the HTTP status
+        code (L12, L13, L24).
+        """
         word = status_word(body)
         if body is None or not word:
             return self._without_status(body)
@@ -129,13 +131,18 @@ class _Poll:
         return self._succeeded() if lower in SUCCESS else self._running(word)
 
     def _without_status(self, body: JsonObject | None) -> ArmOutcome:
-        """L14: the resource itself ends the operation by its own state."""
+        """Return the outcome of a monitor without a status: the state of the resource
+        decides (L14).
+        """
         if body and "id" in body and isinstance(body.get("properties"), dict):
             return self._resource(body)
         return self._unreadable("the operation's status document has no status")
 
     def _succeeded(self) -> ArmOutcome:
-        """L10: a POST has its result at Location; that of a PUT is the resource."""
+        """Return the outcome of a success.
+
+        The result of a POST is at Location; the result of a PUT is the resource (L10).
+        """
         location = self.token.location
         if self.token.verb == "POST" and location and self.endpoint.serves(location):
             token = Token(TokenShape.LOCATION, RESOURCE, location, "InProgress")
@@ -143,7 +150,10 @@ class _Poll:
         return OperationDone(settled=True)
 
     def _location(self, body: JsonObject | None) -> ArmOutcome:
-        """L11: 202 means running; any other response is the operation's own."""
+        """Return the outcome of a poll of a Location.
+
+        202 means that the operation runs; any other response is its result (L11).
+        """
         state = provisioning_state(body)
         if self.answer.status == 202:
             return self._running(state or self.token.state)
@@ -157,8 +167,8 @@ class _Poll:
         return OperationDone(self.answer.result, settled=True)
 
     def _still_there(self, state: str) -> ArmOutcome:
-        """L9, L11: a DELETE whose Location is the resource runs while the resource
-        exists.
+        """Return the outcome of a DELETE whose Location is the resource: it runs while
+        the resource exists (L9, L11).
         """
         if state.lower() == "deleting":
             return self._running(state)
@@ -181,7 +191,9 @@ class _Poll:
         return ended or self._running(state)
 
     def _running(self, word: str) -> Pending:
-        """L17-L19: use the server's delay and the newest monitor that it names."""
+        """Return the outcome of a running operation, with the server's delay and the
+        newest monitor that it names (L17-L19).
+        """
         token = attrs.evolve(self._renewed(), state=word)
         delay = next_poll_delay(
             self.answer.headers, self.progress.polls + 1, now=self.now
@@ -210,7 +222,10 @@ class _Poll:
         return url if self.endpoint.serves(url) else ""
 
     def _gone(self) -> ArmOutcome:
-        """L16, L29; L7: a resource that was just accepted may not exist yet."""
+        """Return the outcome of a 404 (L16, L29).
+
+        A resource whose PUT was just accepted may not exist yet (L7).
+        """
         if self.token.shape is not TokenShape.BODY:
             return self._read("monitor gone")
         if self.token.type == DELETE:
@@ -220,7 +235,9 @@ class _Poll:
         return Restart("the resource is gone")
 
     def _read_failed(self, error: ArmError) -> Pending:
-        """D3, L15: the response says nothing about the operation; keep the token."""
+        """Return the outcome of a failed read, which says nothing about the operation:
+        the token is kept (D3, L15).
+        """
         delay = next_poll_delay(
             self.answer.headers, self.progress.polls + 1, now=self.now
         )
@@ -229,8 +246,9 @@ class _Poll:
         )
 
     def _unreadable(self, message: str) -> ArmOutcome:
-        """L14: the response is counted, and the read is retried a limited number of
-        times.
+        """Return the outcome of an unreadable response.
+
+        It is counted, and the read is retried a limited number of times (L14).
         """
         if self.progress.bad_reads + 1 >= MAX_BAD_READS:
             return self._read("monitor unreadable", error=self._protocol(message))
@@ -246,7 +264,9 @@ class _Poll:
 
     @property
     def _subject(self) -> str:
-        """The URL of the resource if the token has it, else that of the monitor."""
+        """Return the URL of the resource if the token has it, else the URL of the
+        monitor.
+        """
         return self.token.original_url or self.token.url
 
     def _fault(self) -> ArmError:

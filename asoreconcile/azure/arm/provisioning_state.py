@@ -1,4 +1,4 @@
-"""Derive a write's outcome from the resource's own state if no monitor decides. Pure.
+"""Derives a write's outcome from the resource's own state if no monitor decides. Pure.
 
 States are compared without case; a state that is not terminal means running. Rules:
 L5-L7, L9, L13, L16, L24.

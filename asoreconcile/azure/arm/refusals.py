@@ -1,9 +1,9 @@
 """Find the limit behind a throttling: one resource's, its provider's or ARM's own.
 
-A 429 seldom says whose limit was hit. If the answer is too wide, one throttled resource
-holds up all others; if it is too narrow, each resource is refused once. So the
-narrowest limit is assumed first, and a wider one after several resources were refused
-in a row and no request was admitted in between. Rules: T1, T4, T5.
+A 429 seldom says whose limit was hit. If too wide a limit is assumed, one throttled
+resource holds up all others; if too narrow a limit is assumed, each resource is refused
+once. So the narrowest limit is assumed first, and a wider one after several resources
+were refused in a row and no request was admitted in between. Rules: T1, T4, T5.
 """
 
 from collections.abc import Mapping
@@ -46,9 +46,9 @@ class Refusals:
     ) -> Bucket:
         """Return the bucket that a throttling closes.
 
-        bucket: of the request, with its resource.
+        bucket: bucket of the request, with its resource.
         left: the number of requests that ARM's own headers leave; None without them.
-        headers: of the response, keys in lower case.
+        headers: headers of the response, keys in lower case.
         """
         if left is not None and left < 1:
             return bucket.arms

@@ -71,12 +71,12 @@ class ArmResponse:
 
     @property
     def is_foreign(self) -> bool:
-        """Return whether the response is from something between Azure and us, such as a
-        proxy's page.
+        """Return whether the response is from a machine between the operator and Azure,
+        such as a proxy.
 
         Such a response says nothing about the resource. ARM marks its responses with
-        headers and sends JSON. The response to a HEAD has only a content type to decide
-        by.
+        headers and sends JSON. For the response to a HEAD, only the content type
+        decides.
         """
         if any(self.header(name) for name in _MARKS):
             return False
@@ -90,7 +90,9 @@ class ArmResponse:
 
     @property
     def date(self) -> datetime | None:
-        """The time on the server's clock, in case ours is wrong."""
+        """The time on the server's clock, because the clock of this machine may be
+        wrong.
+        """
         return parsed_date(self.headers.get("date", ""))
 
     def header(self, name: str) -> str:
@@ -115,7 +117,7 @@ class ArmResponse:
 
 
 def _no_number(text: str) -> None:
-    """Read NaN and Infinity as null, because JSON has neither."""
+    """Return None for NaN and Infinity, which JSON does not have."""
     del text
 
 

@@ -1,4 +1,5 @@
-"""One of ARM's token buckets as seen from outside: may a request be sent, or when.
+"""One of ARM's token buckets as a client sees it: decides whether a request may be
+sent, or when.
 
 The remaining number is known only from ARM's responses and never assumed (T4); the
 refill rate is the documented one (T2). A refused caller gets a time of its own, so a
@@ -31,7 +32,7 @@ _MAX_PAUSE_SECONDS = 600.0
 class ArmTokenBucket:
     """The state of one token bucket. Times are seconds on one clock.
 
-    refill_per_second: as Microsoft documents it.
+    refill_per_second: the rate that Microsoft documents.
     level: number of requests that may still be sent, as of `read_at`; None until ARM
     has said so.
     queued_until: the last time that was given to a background caller.

@@ -1,9 +1,9 @@
-"""The resume token of a long-running operation, in ASO's JSON to the byte.
+"""The resume token of a long-running operation, in exactly ASO's JSON.
 
-It is stored in the annotation `poller-resume-token`. An operation so outlives this
-process, and one begun by ASO continues here, and the reverse. The token contains no
-body and no secret except the signature in a monitor's URL: URLs are kept out of the
-repr. Pure.
+The token is stored in the annotation `poller-resume-token`. So an operation outlives
+this process, and ASO and this operator can continue each other's operations. The token
+contains no body and no secret except the signature in a monitor's URL: URLs are kept
+out of the repr. Pure.
 Rule: R1.14.
 """
 
@@ -23,18 +23,20 @@ RESOURCE: TokenType = "GenericResource"
 DELETE: TokenType = "GenericDeleteResponse"
 
 
-# What differs where a poll's answer names the same monitor again.
+# The members of a query that differ if a poll's answer names the same monitor again.
 _SIGNATURE = frozenset("tcsh")
 
 
 class TokenError(AsoreconcileError):
-    """The text is not a token of ours or of ASO; the message never quotes it
+    """The text is not a token of this operator or of ASO; the message never quotes it
     (R1.14).
     """
 
 
 class TokenShape(Enum):
-    """How an operation is polled: the kind of URL, and the meaning of its responses."""
+    """The way in which an operation is polled: the kind of URL, and the meaning of its
+    responses.
+    """
 
     ASYNC = "async"  # Azure-AsyncOperation: a status document
     BODY = "body"  # the resource's own provisioningState
@@ -98,7 +100,7 @@ def is_signed_anew(before: Token, after: Token) -> bool:
 
 
 def _unsigned(url: str) -> tuple[str, list[str]]:
-    """Return an address, and its query without the signature."""
+    """Return an address without its query, and the query without the signature."""
     address, _, query = url.partition("?")
     members = query.split("&")
     return address, [one for one in members if one.partition("=")[0] not in _SIGNATURE]
@@ -117,8 +119,8 @@ def concerns(token: Token, arm_id: str, *, deleting: bool) -> bool:
 
 
 def is_near(token: Token, arm_id: str) -> bool:
-    """Return whether each monitor is of the resource's subscription and provider, as
-    those are that Azure names.
+    """Return whether each monitor is in the resource's subscription and of its
+    provider, as Azure's monitors are.
 
     The operator reads a monitor with its own identity, and an author can write a token
     that aims the read at any other resource.
@@ -185,7 +187,8 @@ def loads(text: str, *, type_name: str = "") -> Token:
     return _token(type_, inner)
 
 
-# Go's encoder escapes these so that JSON can stand in HTML; they occur in strings only.
+# Go's encoder escapes these so that JSON can be part of HTML; they occur in strings
+# only.
 _GO_ESCAPES = (
     ("&", "\\u0026"),
     ("<", "\\u003c"),

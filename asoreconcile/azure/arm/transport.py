@@ -102,13 +102,13 @@ class ArmTransport(HttpTransport[HttpRequest, HttpResponse]):
         max_bytes: int | None = None,
         clock: Clock | None = None,
     ) -> None:
-        """url: of the host that most requests go to.
+        """url: URL of the host that most requests go to.
         connections: number of idle connections to keep; as many as there are workers
         (T10).
         before_write: called before a request that may change something is sent, and
         before each further piece of it; if it raises, its exception is raised and ARM
         has nothing to act on (LE-5, `fencing`).
-        read_seconds: the longest silence.
+        read_seconds: longest silence of the server.
         max_bytes: the longest response body, after decompression; 32 MiB by default.
         clock: the clock of the connections, by default the system clock.
 

@@ -101,7 +101,7 @@ class _Walk:
         for field in table.fields:
             if field.source not in properties or field.source == NAME_FIELD:
                 continue
-            # The same property as plain text is the field beside it.
+            # Another field has the same property as plain text.
             if field.conversion == "config-map" or field.path in taken:
                 continue
             given = _found(body, field.path)
@@ -234,7 +234,8 @@ class _Walk:
         """Return a value that the schema allows, in the schema's spelling."""
         value = _spelled(schema, given)
         for problem in schema_problems(schema, value, at):
-            # Azure's own values are no secrets here, but may be anything: not quoted.
+            # Azure's own values are not secret here, but may be anything, so they are
+            # not quoted.
             return self._leave(
                 problem.path, "has a value that this version cannot hold"
             )

@@ -72,7 +72,7 @@ def body_shape(version: KindVersion) -> BodyShape:
     more = facts_of(version.arm_type).unspecified
     text = "\n".join([*(f"{path} {what}" for path, what in found), *more])
     return BodyShape(
-        # What has members of its own has a table: a value that is an object is a map.
+        # A value with known members has a table, so any other object is a map.
         free_maps=frozenset(path for path, what in found if what in _MAPS),
         digest=hashlib.sha256(text.encode()).hexdigest()[:4],
         table=table,
@@ -149,8 +149,8 @@ def _union(table: Table, body: JsonObject) -> JsonObject:
 def _found(body: JsonObject, steps: Steps, folded: dict[int, dict[str, Any]]) -> Any:
     """Return the value at a path of lower-case names, or None.
 
-    folded: for each object that was visited, its members by name in lower case. The
-    keys are object ids, which are valid as long as `body` lives.
+    folded: the members of each visited object, by name in lower case. The keys are
+    object ids, which are valid as long as `body` lives.
     """
     value: Any = body
     for step in steps:

@@ -114,7 +114,7 @@ def _one(value: Any, own: JsonObject, schema: JsonObject, written: Any) -> Cast 
     ):
         return Cast(written)
     made = _shown(value, own, schema)
-    # Only what the way back would not give again is kept beside it.
+    # The original is kept only if converting back would not restore it.
     same = _shown(made, schema, own) == value
     return Cast(made) if same else Cast(made, value)
 

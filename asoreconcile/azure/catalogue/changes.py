@@ -41,7 +41,7 @@ def _written_once(
     old: JsonObject, new: JsonObject, at: str, name: str
 ) -> Iterator[Problem]:
     was, now = old.get("azureName"), new.get("azureName")
-    # Not where it was empty: the default that is filled in is the name in use.
+    # Not if it was empty: the default that is filled in is the name in use.
     if was and was != now:
         yield _refused("spec.azureName", was, now, at)
     elif not was and now and name and str(now).casefold() != name.casefold():
@@ -50,7 +50,9 @@ def _written_once(
 
 
 def _owner(old: Any, new: Any, at: str) -> Iterator[Problem]:
-    """Yield the first difference only: the others follow from it."""
+    """Yield the problem of a changed owner: only the first difference, because the
+    others follow from it.
+    """
     if bool(old) != bool(new):
         done = "added" if new else "removed"
         yield Problem("spec.owner", f"cannot be {done} any more: {at} is in Azure")

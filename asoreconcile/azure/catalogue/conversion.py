@@ -118,7 +118,7 @@ def _converted_anew(
     kind: Kind, obj: JsonObject, to: str, *, lenient: bool = False
 ) -> JsonObject:
     try:
-        # A copy: what a projection leaves as it is would else be shared with the
+        # A copy, because unchanged parts of a projection would be shared with the
         # caller.
         return _converted(kind, copy_json(obj), to, lenient=lenient)
     except (ConversionDataError, UnknownVersionError) as error:
@@ -277,7 +277,7 @@ def _conversion_data(
             f"annotation {CONVERSION_DATA}: {error}: remove it"
         ) from error
     if not _is_version(authored) or shown != digest(spec):
-        # This is not the spec that was shown: somebody wrote it, and in this version.
+        # This is not the spec that was shown: an author has written it in this version.
         authored = own
     return _ConversionData(authored, tree)
 
@@ -309,7 +309,7 @@ def _annotated(
             carried["tree"] = tree.to_json()
         if carried:
             notes[CONVERSION_DATA] = jsontext.dumps(carried, sort_keys=True).decode()
-    # Where there was nothing, nothing is added: an empty map would be a change.
+    # If there were no annotations, none are added: an empty map would be a change.
     if notes or CONVERSION_DATA in given:
         meta["annotations"] = notes
         if not notes:

@@ -108,7 +108,7 @@ class Tree:
         if not isinstance(value, dict):
             return value
         own = {k: self.fields.get(k, EMPTY).whole(v) for k, v in value.items()}
-        # What is shown counts before what was kept under its name.
+        # A shown value counts before the value that was kept under its name.
         return {**self.kept, **own} | ({BAG: self.bag} if self.bag else {})
 
 

@@ -126,13 +126,15 @@ def crd(
     wanted = set(versions) or {kind.storage}
     if conversion is not None:
         storage = storage or stored_name(kind)
-        # Served too, as ASO's is: what is stored can be read as it is stored.
+        # The stored form is served, too, as in ASO: objects can be read as they are
+        # stored.
         wanted.add(storage)
     served = sorted(
         (form(kind, name) for name in wanted),
         key=lambda f: (f.stored, version_order(f.version.gvk.version)),
     )
-    # A preview is stored only where nothing else is served: its form may still change.
+    # A preview is stored only if nothing else is served, because its form may still
+    # change.
     if not storage:
         names = [f.name for f in served]
         storage = kind.storage if kind.storage in names else newest(names)
@@ -205,8 +207,7 @@ def _version(
         "served": True,
         "storage": stored,
         "schema": {"openAPIV3Schema": schema},
-        # So that a role to edit specs is none to write statuses, nor the other way
-        # round.
+        # So that a role which may edit specs may not write statuses, and the reverse.
         "subresources": {"status": {}},
         "additionalPrinterColumns": [
             {

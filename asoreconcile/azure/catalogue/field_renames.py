@@ -43,7 +43,7 @@ class FieldRename:
         if isinstance(value, list):
             moved = [self.apply(item) for item in value]
             held = [item for item in moved if item is not None]
-            # A part of a list is shown as ids only where the rest is kept beside it.
+            # A part of a list is shown as ids only if the rest is kept separately.
             all_of_them = len(held) == len(moved)
             return held if all_of_them or (held and not self.to_reference) else None
         if self.to_reference:

@@ -61,7 +61,7 @@ class KindFolder:
             raise CatalogueFileError(
                 f"cannot read the kinds in {self._root}/{name}: {error}"
             ) from error
-        # A folder of somebody else's may have been made by another release.
+        # A folder from another source may have been made by another release.
         found = content.get("format")
         if found != expected:
             raise CatalogueFileError(

@@ -32,7 +32,7 @@ class LazyJson(Mapping[str, Any]):
     __slots__ = ("_texts",)
 
     def __init__(self, members: Mapping[str, Any]) -> None:
-        # An exact copy: what `dumps` returns keeps the room that it grew into.
+        # An exact copy, because the bytes that `dumps` returns occupy more memory.
         self._texts = {
             name: bytes(memoryview(orjson.dumps(value)))
             for name, value in members.items()
@@ -68,8 +68,8 @@ class Exports:
     """The values that a kind can write to Secrets and ConfigMaps.
 
     secrets, config_maps: the keys of `operatorSpec.secrets` and `.configMaps`.
-    config_map_paths: for a ConfigMap key, the dotted path in the status that its value
-    is read from; a key without a path needs an extension.
+    config_map_paths: by ConfigMap key, the dotted path in the status that its value is
+    read from; a key without a path needs an extension.
     """
 
     secrets: tuple[str, ...] = ()
@@ -84,7 +84,7 @@ class Kind:
     versions: oldest first.
     storage: the version that a new installation stores: the newest one that is
     generally available, but of a version that a release adds, from the next release on.
-    scope: as in KindVersion, "" without ARM.
+    scope: scope of its versions, "" for a kind without ARM.
     """
 
     group_kind: GroupKind
@@ -104,7 +104,7 @@ class Kind:
 
     @property
     def is_arm(self) -> bool:
-        """Whether objects of the kind represent ARM resources; four kinds do not."""
+        """True if objects of the kind represent ARM resources; four kinds do not."""
         return self.scope != ""
 
     def version(self, version: str = "") -> "KindVersion":
@@ -155,7 +155,7 @@ class KindVersion:
 
     arm_type: `Microsoft.Network/virtualNetworks/subnets`, as ARM spells it.
     api_version: the ARM api-version, `2024-06-01`.
-    scope: where in ARM the resource is.
+    scope: the place of the resource in ARM.
     owner: the kind that `spec.owner` names; None if any kind may own it (scope
     Extension) or there is no owner.
     operations: those of Get, Head, Put and Delete that ARM supports.
@@ -201,7 +201,7 @@ class KindVersion:
 
     @property
     def any_owner(self) -> bool:
-        """Whether `spec.owner` itself names group and kind."""
+        """True if `spec.owner` itself names group and kind."""
         return self.scope == "Extension" and self.owner is None
 
     @property

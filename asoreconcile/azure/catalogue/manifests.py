@@ -279,7 +279,7 @@ class _Loader(_BaseLoader):
                 own.add(key)
         # Only now: keys that come by a merge may be given a second time.
         self.flatten_mapping(node)
-        # What a merge key brings in now stands first: the mapping's own keys win.
+        # The keys from a merge key come first, so that the mapping's own keys win.
         return {
             self._key(key_node): self.construct_object(value_node, deep=deep)
             for key_node, value_node in node.value

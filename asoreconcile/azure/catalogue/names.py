@@ -39,7 +39,7 @@ def azure_name(version: KindVersion, obj: JsonObject) -> str:
     Under the convention `random` every call returns another name: the caller writes the
     first one to `spec.azureName`. Otherwise pure. Rules: R10.3, R10.4.
     """
-    # Before what the spec says: Azure takes no other.
+    # It wins over the spec, because Azure accepts no other name.
     if version.fixed_name is not None:
         return version.fixed_name
     spec = spec_of(obj)

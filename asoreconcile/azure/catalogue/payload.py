@@ -68,7 +68,8 @@ class _Mapping:
         out: JsonObject = {}
         for field in table.fields:
             self._field(field, value, out, table, at)
-        # After all fields: what is sent where nothing was given depends on what was.
+        # After all fields: the values to send for absent fields depend on the given
+        # ones.
         for path, zero in table.absent:
             parent = dig_path(out, path[:-1])
             if isinstance(parent, dict) and parent.get(path[-1]) is None:

@@ -15,13 +15,13 @@ from asoreconcile.azure.catalogue.field_types import is_key_reference
 from asoreconcile.azure.catalogue.suggestions import closest
 from asoreconcile.base.objects import JsonObject
 
-# More names than that nobody reads; the nearest one is told by itself.
+# People do not read longer lists; the nearest name is given separately.
 _MAX_LISTED = 12
 
 
 @attrs.frozen
 class Problem:
-    """One problem to fix. path: as in `spec.subnets[0].name`.
+    """One problem to fix. path: path of the field, such as `spec.subnets[0].name`.
 
     is_unknown: if true, the schema has no such field.
     """
@@ -88,7 +88,8 @@ def _unknown(name: str, value: JsonObject, properties: JsonObject) -> str:
         if known.casefold() == name.casefold():
             return f"unknown field, differs in letter case only: write {known!r}"
     free = [known for known in properties if known not in value]
-    # What ARM takes as an id a spec takes as a reference: who knows ARM writes the id.
+    # ARM's id is a reference in a spec; an author who knows ARM may write the id's
+    # name.
     stem = re.sub(r"(Resource)?Ids?$", "", name)
     for known in free:
         if known in (f"{stem}Reference", f"{stem}References"):

@@ -166,7 +166,7 @@ class Projection:
                 if left:
                     trees[target] = left
             elif target is None or target not in made:
-                # What no version in sight knows travels on as the text it is.
+                # An entry that neither version knows is carried along as text.
                 bag.setdefault(name, text)
         if self.to_stored and bag:
             made[BAG] = bag

@@ -128,7 +128,7 @@ def render(
     Raises RenderError with the problems of all manifests at once; nothing is rendered
     then. Reads no file and changes no manifest.
     """
-    # kubectl would put them there, and what they name is looked for in one namespace.
+    # kubectl would put them there, and references are looked up in one namespace.
     placed = [attrs.evolve(m, obj=_with_namespace(m.obj)) for m in manifests]
     resolution = Resolution(
         catalogue,

@@ -2,8 +2,8 @@
 
 No object may export to one of them: its author could choose the identity that the
 operator uses in Azure, or forge the operator's records. No object may read one of them,
-either: an author without the right to read Secrets could have a resource in Azure show
-the login.
+either: an author without the right to read Secrets could send the login to a resource
+in Azure and read it there.
 """
 
 from asoreconcile.base.objects import (

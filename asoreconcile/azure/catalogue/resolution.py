@@ -36,9 +36,7 @@ _MEMBERS = ("owner", "references", "secrets", "secretMaps", "configMaps")
 
 
 class ResolutionError(AsoreconcileError):
-    """A name that is not defined anywhere; the message says where it could be
-    defined.
-    """
+    """A name is not defined; the message says in which places it could be defined."""
 
 
 @attrs.frozen

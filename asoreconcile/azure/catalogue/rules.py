@@ -1,7 +1,7 @@
 """Express rules of `validation` as `x-kubernetes-validations` (CEL) for a CRD.
 
 With them the API server refuses a bad object at once, instead of the reconciler
-reporting it later. The rules are no stricter than the functions in `validation`: a
+reporting it later. The rules are not stricter than the functions in `validation`: a
 field with the value "" counts as not set. Values in lists and maps are checked only by
 the functions: a rule there costs the API server time for each item, and the API server
 would refuse a CRD with such rules for lists of unlimited length.

@@ -111,8 +111,8 @@ def _with_leaf(union: Any, body: JsonObject) -> JsonObject:
     """
     discriminator, leaves = union
     said = str(body.get(discriminator) or "").casefold()
-    # What all variants share stands beside the leaf; a member called like a leaf does
-    # not.
+    # Members that all variants share are next to the leaf; a member named like a leaf
+    # is not shared.
     common = {k: v for k, v in body.items() if k not in leaves.values()}
     for value, leaf in leaves.items():
         if value.casefold() == said:

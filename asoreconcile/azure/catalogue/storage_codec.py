@@ -96,8 +96,8 @@ class HubVersionCodec:
             for name, value in metadata(obj).items()
             if name in ("name", "namespace")
         }
-        # Without the spec and the annotations: only the status is converted, and what
-        # they carry is not to get into it.
+        # Without the spec and the annotations: only the status is converted, without
+        # the values that they carry.
         bare = {**obj, "metadata": names, "spec": {}, "status": status(obj)}
         return status(convert(self.kind, bare, self.kept_as))
 

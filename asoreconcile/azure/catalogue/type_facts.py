@@ -19,18 +19,19 @@ provider. All members are optional:
                  would not help (`type_rules`)
     neverShown   fields that Azure uses and does not show, although the type's answers
                  have them
-    afterSuccess types that must have been made before Azure takes a reference to them
+    afterSuccess types whose resources must exist before Azure accepts a reference to
+    them
     inside       children that the body of this type contains, too: by the child's id
                  below the resource, the field; a list is a whole collection of children
     createdIsNew of a provider: it answers a PUT with 201 for new resources only
     hosts        of a provider: the types below which its extension resources exist
 
-What is stored, never shown or made first was seen in recorded traffic. Paths are those
-of a PUT's body, with dots in `inside`; of `reported`, they are those of the spec. A
-`source` is `types`, the descriptions in the published types (Azure/bicep-types-az);
-`TF:` and a page of registry.terraform.io/providers/hashicorp/azurerm/latest/docs/
-resources/; the answer of Azure; or another address. A field or value without a source
-is not in the table.
+The facts about stored values, values that are never shown and types to make first were
+seen in recorded traffic. Paths are those of a PUT's body, with dots in `inside`; of
+`reported`, they are those of the spec. A `source` is `types`, the descriptions in the
+published types (Azure/bicep-types-az); `TF:` and a page of
+registry.terraform.io/providers/hashicorp/azurerm/latest/docs/ resources/; the answer of
+Azure; or another address. A field or value without a source is not in the table.
 """
 
 from collections.abc import Mapping

@@ -173,7 +173,7 @@ def _wrong_owner(version: KindVersion, owner: ids.ArmId) -> str:
             return ""
         return f"{kind} belongs to a resource group; {owner} is a {owner.type}"
     wanted = "/".join((version.provider, *types[:-1]))
-    # ARM's types have no letter case, and people copy ids from where it differs.
+    # ARM ignores the letter case of types, and people copy ids with another case.
     if owner.namespace.lower() != version.provider.lower():
         return (
             f"{kind} belongs to a {wanted}; {owner} is of the provider"

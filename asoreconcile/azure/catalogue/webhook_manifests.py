@@ -77,8 +77,8 @@ def webhook_configurations(
                     # Ignored, a write would be stored that the reconciler can only
                     # complain about.
                     "failurePolicy": "Fail",
-                    # `Equivalent` would have the API server convert each stored form
-                    # for us, and ask about what the operator itself writes.
+                    # `Equivalent` would have the API server convert each stored form,
+                    # and send reviews of the operator's own writes.
                     "matchPolicy": "Exact",
                     # So that dry runs are reviewed as well: the API server refuses them
                     # otherwise.

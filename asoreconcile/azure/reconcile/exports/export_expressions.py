@@ -50,7 +50,9 @@ _Values = Mapping[str, str] | None
 
 
 class ExportExpressionError(Exception):
-    """Expressions are invalid or failed; the message says which, where and why."""
+    """Expressions are invalid or failed; the message names each, its place and the
+    reason.
+    """
 
     def __init__(self, problems: list[Problem]) -> None:
         message = "; ".join(str(problem) for problem in problems[:_MAX_PROBLEMS])
