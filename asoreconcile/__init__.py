@@ -1,7 +1,7 @@
 """A Kubernetes controller runtime for Python.
 
 The public names are in `__init__.pyi`, for type checkers and for this module alike;
-README.md beside this file explains them. Each is imported on first use, so a program
+README.md in this folder explains them. Each is imported on first use, so a program
 loads only the modules it uses.
 """
 

@@ -1,1 +1,3 @@
-"""Azure's special cases by kind; `registry` finds them, the README describes them."""
+"""The extensions for Azure's special cases, by kind. `registry` finds them, the README
+describes them.
+"""

@@ -1,4 +1,4 @@
-"""Rate limiters: how long to wait before the next try, given the failure.
+"""Rate limiters, which decide how long to wait before the next try of a key.
 
 Call `delay` once per failure, and `forget` when a key succeeded or is gone. Limiters
 keep a bounded set of keys: a key without a failure for its time to live is dropped
@@ -29,12 +29,12 @@ class RateLimiter(Protocol):
         """
 
     def forget(self, key: Hashable) -> None:
-        """The key succeeded, failed terminally or is gone: its next failure counts as
-        the first.
+        """Forget a key that succeeded, failed terminally or is gone: its next failure
+        counts as the first.
         """
 
     def retries(self, key: Hashable) -> int:
-        """Failures counted since the key was last forgotten."""
+        """Return the number of failures counted since the key was last forgotten."""
 
 
 def asked_delay(error: BaseException | None) -> float:
@@ -81,7 +81,8 @@ class Pauses:
 
 
 class ItemExponential:
-    """`base * 2**failures`, capped. Rules: RL-1, RL-2, RL-3.
+    """A rate limiter with a delay of `base * 2**failures` for each key, up to a limit.
+    Rules: RL-1, RL-2, RL-3.
 
     base_seconds, max_seconds: the first and the longest delay.
     jitter: up to this share is added (0.1 means 0-10 %), even past the cap, so that
@@ -134,12 +135,14 @@ class ItemExponential:
         return seconds
 
     def forget(self, key: Hashable) -> None:
-        """Start again from the shortest delay: the key succeeded or is gone."""
+        """Forget a key that succeeded or is gone: its next delay is the shortest
+        again.
+        """
         with self._lock:
             self._failures.pop(key, None)
 
     def retries(self, key: Hashable) -> int:
-        """Failures counted for the key so far; 0 for an unknown key.
+        """Return the number of failures of the key so far; 0 for an unknown key.
 
         Rule: DQ-5.
         """
@@ -198,8 +201,8 @@ class TokenBucket:
         return max(0.0, owed, asked_delay(error))
 
     def forget(self, key: Hashable) -> None:
-        """Does nothing: taken tokens stay taken."""
+        """Do nothing, because a taken token cannot be returned."""
 
     def retries(self, key: Hashable) -> int:  # noqa: ARG002 - see above
-        """Always 0: the bucket is shared and does not count per key."""
+        """Return 0, because the bucket does not count failures of keys."""
         return 0

@@ -45,7 +45,8 @@ _CALL: ContextVar["Call | None"] = ContextVar("asoreconcile_call", default=None)
 class Call:
     """A call in progress. One thread makes it; any thread may cancel it.
 
-    seconds: its total time; None without a limit. is_read: see `limited`.
+    seconds: total time of the call; None without a limit. is_read: argument of
+    `limited`.
     """
 
     __slots__ = (
@@ -76,7 +77,9 @@ class Call:
 
     @property
     def left(self) -> float | None:
-        """Seconds until it is over, not below 0; None without a limit."""
+        """Return the seconds until the call's limit, at least 0; None without a
+        limit.
+        """
         if self.until is None:
             return None
         return max(0.0, self.until - time.monotonic())
@@ -128,14 +131,16 @@ class Call:
             cut(connected)
 
     def heed(self, stop: StopSignal, clock: Clock) -> None:
-        """Until `end`: a stop cancels this call at the stop's end; a read soon after
-        the stop is requested.
+        """Let a stop cancel this call, until `end`.
+
+        A read is cancelled soon after the stop was requested, a write at the end of the
+        stop.
         """
         self._stop, self._clock = stop, clock
         stop.add(self, self._set_timer)
 
     def end(self) -> None:
-        """Stops no longer cancel this call."""
+        """End the call: stops no longer cancel it."""
         if self._stop is None:
             return
         self._stop.remove(self)
@@ -171,7 +176,7 @@ class Call:
 
 @contextmanager
 def limited(seconds: float | None, *, is_read: bool) -> Iterator[Call]:
-    """Keep all connections of this thread to one limit within the block.
+    """Return a context in which all connections of this thread share one time limit.
 
     seconds: the caller's limit; shorter if the reconcile or an outer call has less time
     left. is_read: the call changes nothing, so a stop may cancel it early.
@@ -226,8 +231,8 @@ def open_socket(
 ) -> socket.socket:
     """Connect to one of a name's addresses; the current call can cancel it.
 
-    seconds: for all addresses together; less if the call has less left. Raises OSError:
-    the last address's.
+    seconds: limit for all addresses together; less if the call has less time left.
+    Raises the OSError of the last address.
     """
     connecting = Call(call.within(seconds))
     addresses = _addresses(host, port, connecting)

@@ -1,6 +1,6 @@
 """A private certificate authority, and the certificates that it signs.
 
-For servers whose clients get the CA: webhooks, test servers. Keys are P-256, and
+Used for servers whose clients get the CA: webhooks, test servers. Keys are P-256, and
 nothing is written to disk. Pure except for random keys.
 """
 
@@ -20,7 +20,7 @@ BACKDATED = timedelta(hours=1)
 
 
 class CertificateError(ValueError):
-    """A certificate or key that cannot be read, or do not belong together."""
+    """A certificate or key cannot be read, or they do not belong together."""
 
 
 @attrs.frozen
@@ -61,9 +61,10 @@ class Authority:
     def issue(
         self, hosts: Sequence[str], *, now: datetime, days: float, client: bool = False
     ) -> tuple[bytes, bytes]:
-        """A server certificate for host names and addresses: (certificate, key) PEM.
+        """Return a server certificate for host names and addresses, and its key, as
+        PEM.
 
-        client: make a client certificate instead.
+        client: whether to make a client certificate instead.
         """
         key = ec.generate_private_key(ec.SECP256R1())
         usage = ExtendedKeyUsageOID
@@ -123,7 +124,7 @@ def bundle(certificates: Sequence[x509.Certificate]) -> bytes:
 
 
 def hosts_of(certificate: x509.Certificate) -> frozenset[str]:
-    """The certificate's host names and addresses."""
+    """Return the certificate's host names and addresses."""
     try:
         names = certificate.extensions.get_extension_for_class(
             x509.SubjectAlternativeName

@@ -42,7 +42,8 @@ class Clock(Protocol):
         """Block until the event is set (True) or the timeout has passed (False)."""
 
     def call_at(self, deadline: float, call: Callable[[], None]) -> Timer:
-        """Run `call` once `monotonic()` reaches `deadline`.
+        """Schedule a call for the time at which `monotonic()` reaches `deadline`;
+        return its timer.
 
         Runs on a thread shared by all timers: it must not block. An error it raises is
         only logged. Any deadline is allowed, even infinity. Raises ValueError for NaN.
@@ -150,7 +151,7 @@ class _TimerThread:
                 _log.exception("Timer call failed")
 
     def _next_due(self, running: object) -> Callable[[], None] | None:
-        """Block until a timer is due; None: the thread must end."""
+        """Block until a timer is due, and return it; None if the thread must end."""
         with self._changed:
             while self._running is running:
                 if not self._heap:

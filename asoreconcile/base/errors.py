@@ -65,7 +65,7 @@ def is_own_stop(error: BaseException, *stopping: threading.Event) -> bool:
 
 
 def check_seconds(name: str, value: object) -> None:
-    """Validate a duration when it is passed in, as a later error would not show its
+    """Check a duration where it is passed in, because a later error would not show its
     origin.
 
     Raises TypeError if it is not a number, such as a timedelta or True, and ValueError
@@ -95,7 +95,8 @@ def check_number(
 
 
 def check_is(name: str, value: object, *classes: type) -> None:
-    """Validate an option's class where it is passed in, not by a later AttributeError.
+    """Check the class of an option when it is passed in, rather than fail with a later
+    AttributeError.
 
     Raises TypeError if it is an instance of none of the classes. Pure.
     """

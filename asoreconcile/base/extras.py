@@ -46,8 +46,10 @@ def require_extra(extra: str, part: str) -> None:
 
 
 def pip_command(extra: str) -> str:
-    """Return the command that installs an extra, from where the package came: the clone
-    or the wheel; `CLONE` stands for it if that is unknown.
+    """Return the command that installs an extra.
+
+    It names the clone or wheel from which the package was installed, or `CLONE` if that
+    is unknown.
     """
     return f"pip install '{_origin()}[{extra}]'"
 

@@ -23,8 +23,9 @@ _NO_UTF8 = "[\udc80-\udcff]"
 
 
 class NoNumber(float):
-    """NaN, an infinity, or a number beyond a double. It cannot be serialized: storing
-    or sending it raises TypeError, instead of writing null.
+    """A value that stands for NaN, an infinity, or a number beyond a double.
+
+    Serializing it raises TypeError, because otherwise null would be written.
     """
 
 

@@ -1,4 +1,5 @@
-"""Bounds what JSON text becomes in memory, before it is parsed. Pure.
+"""Limits the memory that the values of a JSON text take, before the text is parsed.
+Pure.
 
 `[[],[],...` takes 25 times its length as Python values, and holds the interpreter for
 as long as it is parsed. So text of any client is measured first. Brackets in strings do
@@ -54,8 +55,9 @@ class NoJsonError(AsoreconcileError):
 
 
 def most_value_bytes(text: bytes) -> int:
-    """Return a limit of the memory that the text's values take. Fast: it does not tell
-    brackets in strings from others.
+    """Return an upper bound of the memory that the text's values take.
+
+    The function is fast, because it also counts brackets in strings.
     """
     openings = len(text.translate(None, _NOT_OPENING))
     return _BYTES_OF_TEXT * len(text) + _OBJECT_BYTES * openings
@@ -172,7 +174,9 @@ class ListItems:
         self._places = array("Q")
 
     def find(self) -> Iterator[None]:
-        """Find all objects, one at each step. Raises NoJsonError, JsonSizeError."""
+        """Find all objects, one with each step of the iterator. Raises NoJsonError,
+        JsonSizeError.
+        """
         at, separator = self._start, _FIRST
         while not self.end:
             found = separator.match(self._text, at)

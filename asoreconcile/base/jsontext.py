@@ -44,7 +44,8 @@ _OPENING, _CLOSING = (ord(b"{"), ord(b"[")), (ord(b"}"), ord(b"]"))
 class DeepJson:
     """A deeply nested part of a document, kept as text. Immutable.
 
-    text: its JSON, with sorted names. Equal to the same value, sealed or plain.
+    text: JSON of the part, with sorted names. The part equals any value with the same
+    JSON, also a plain one.
     """
 
     __slots__ = ("text",)
@@ -53,7 +54,9 @@ class DeepJson:
         self.text = text
 
     def opened(self) -> Any:
-        """Parse the part as a document of its own: LEVELS of it are plain."""
+        """Return the part parsed as a separate document, of which LEVELS levels are
+        plain.
+        """
         return loads(self.text)
 
     def __eq__(self, other: object) -> bool:
@@ -86,9 +89,11 @@ def loads(text: bytes | str) -> Any:
 
 
 def loads_plain(text: bytes) -> Any:
-    """Like `loads`, but up to 1,024 levels may be plain: at orjson's full speed, for
-    callers that check the depth later (`cache.entry`). Unpaired surrogates and invalid
-    UTF-8 are read as Go reads them. Raises JSONDecodeError.
+    """Parse a document as `loads` does, but with up to 1,024 plain levels.
+
+    It has orjson's full speed, and is for callers that check the depth later
+    (`cache.entry`). Unpaired surrogates and invalid UTF-8 are read as Go reads them.
+    Raises JSONDecodeError.
     """
     try:
         return orjson.loads(text)
@@ -142,7 +147,7 @@ def dumps(
 def _dumped(
     value: Any, default: Callable[[Any], Any] | None, option: int | None
 ) -> bytes:
-    """Like `dumps`, for a value with sealed parts or more levels than orjson writes.
+    """Serialize a value with sealed parts, or with more levels than orjson writes.
 
     A marked string takes the place of a part until the rest is written.
     `orjson.Fragment` would do, but as of 3.13 orjson writes the closing brackets around
@@ -191,14 +196,16 @@ def shallow_text(value: Any) -> bytes | None:
 
 
 def _brackets(text: bytes) -> int:
-    """Return the number of opening brackets, including those in strings. `count` would
-    visit each byte.
+    """Return the number of opening brackets, including those in strings. It is faster
+    than `bytes.count`.
     """
     return 2 * len(text) - len(text.replace(b"{", b"")) - len(text.replace(b"[", b""))
 
 
 class _Nest(threading.local):
-    """Lists within lists, and a place inside; one a thread, made once."""
+    """Nested lists with a place for a value in the innermost one. Each thread makes
+    one, once.
+    """
 
     def __init__(self) -> None:
         self.inner: list[Any] = [None]
@@ -259,16 +266,17 @@ _NOTHING = object()
 
 
 class DepthError(JSONDecodeError):
-    """Text nested deeper than MOST_LEVELS. pos: the position of the first bracket too
-    deep.
+    """A text is nested deeper than MOST_LEVELS. pos: position of the first bracket that
+    is too deep.
     """
 
 
 def seal(text: bytes, replace: Callable[[bytes], bytes], *, levels: int) -> bytes:
-    """JSON text with each part beyond so many levels replaced by another value's text.
+    """Return JSON text in which each part that is nested deeper than `levels` is
+    replaced by another text.
 
-    Parts come from the inside out, so that each is nested `levels` deep at most.
-    Raises JSONDecodeError, and what `replace` raises.
+    Parts are replaced from the inside out, so that each is nested at most `levels`
+    deep. Raises JSONDecodeError, and the exceptions of `replace`.
     """
     layers: list[list[bytes]] = [[]]
     depth = copied = 0
@@ -315,28 +323,30 @@ def _sealed(text: bytes) -> Any:
 
 
 class _Parts:
-    """Texts by number, in which others of them are marked."""
+    """The texts of sealed parts by number; a text may contain marks of other parts."""
 
     def __init__(self, texts: list[bytes], marked: re.Pattern[bytes]) -> None:
         self._texts = texts
         self._marked = marked
 
     def whole(self, number: int) -> DeepJson:
-        """Return the part with this number, with all that is in it."""
+        """Return the part with this number, in which the marks are replaced by their
+        parts.
+        """
         pieces, todo = list[bytes](), list[bytes | int]([number])
         while todo:
             here = todo.pop()
             if isinstance(here, bytes):
                 pieces.append(here)
                 continue
-            # By turns: text, and the number of what follows it.
+            # Text and the number of the part after it, in turns.
             split = self._marked.split(self._texts[here])
             todo += [int(one) if at % 2 else one for at, one in enumerate(split)][::-1]
         return DeepJson(b"".join(pieces))
 
 
 def _put_in(found: Any, mark: str, parts: _Parts) -> None:
-    """Put the parts into a document of few levels, in the places of their marks."""
+    """Replace the marks in a document of few levels by their parts."""
     level = [found]
     while level:
         for here in level:

@@ -8,11 +8,11 @@ T = TypeVar("T")
 
 
 class Lazy(Generic[T]):
-    """The first caller computes the value; concurrent callers wait. Safe from any
-    thread.
+    """A value that the first caller computes while concurrent callers wait. Safe from
+    any thread.
 
-    For values that are slow to load and may never be needed. An error is raised to the
-    caller, and the next call tries again.
+    It is used for values that are slow to load and may never be needed. An error is
+    raised to the caller, and the next call tries again.
     """
 
     def __init__(self, make: Callable[[], T]) -> None:
@@ -21,8 +21,8 @@ class Lazy(Generic[T]):
         self._made: list[T] = []
 
     def __call__(self) -> T:
-        """Return the value. Blocks while it is computed; raises what computing it
-        raises.
+        """Return the value. Blocks while it is computed; raises the exception of the
+        computation.
         """
         if not self._made:
             with self._lock:

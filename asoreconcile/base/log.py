@@ -54,8 +54,10 @@ class Untruncated(str):
 
 
 class _Message(str):
-    """A record's constant message. As text it ends with the record's fields, so that
-    handlers of others, which know no fields, show them too.
+    """A record's constant message.
+
+    Its text ends with the record's fields, so that handlers of other libraries, which
+    do not know fields, show them, too.
     """
 
     __slots__ = ("fields",)
@@ -84,7 +86,9 @@ class Logger:
 
     @property
     def shows_debug(self) -> bool:
-        """Return whether `debug` logs anything: where its fields cost work."""
+        """Return whether `debug` logs anything. Use it if the fields of a record cost
+        work.
+        """
         return self._logger.isEnabledFor(logging.DEBUG)
 
     def debug(self, message: str, **fields: Any) -> None:
@@ -156,7 +160,8 @@ def unbind(token: Token[Mapping[str, Any]]) -> None:
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object per line: time, level, logger, message, then the fields.
+    """Formats each record as one line of JSON: time, level, logger, message, then the
+    fields.
 
     Values longer than 2 KB are cut, except those that are `Untruncated`.
     """
@@ -186,9 +191,10 @@ class JsonFormatter(logging.Formatter):
 
 
 class TextFormatter(logging.Formatter):
-    """`time LEVEL message key=value ...` for a person at a terminal.
+    """Formats records as `time LEVEL message key=value ...`, for a person at a
+    terminal.
 
-    Only a record begins at the margin: no text of others can pass for one.
+    Only records begin at the margin, so that foreign text cannot look like a record.
     """
 
     def format(self, record: logging.LogRecord) -> str:
@@ -212,9 +218,9 @@ def configure(
     """Send this process's records to a stream (stderr). For entry points only.
 
     level: the least level of the records of this library and of your program. The
-    libraries that this one uses log from WARNING on.
-    errors_only: loggers that log only errors, such as those that also warn about errors
-    they raise. warnings_only: loggers of other libraries that are to be as quiet.
+    libraries that this one uses log from WARNING on. errors_only: loggers that log only
+    errors, such as those that also warn about errors they raise. warnings_only: further
+    loggers that log only from WARNING on.
     """
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonFormatter() if json else TextFormatter())
@@ -228,8 +234,9 @@ def configure(
 
 
 def _message(record: logging.LogRecord) -> str:
-    """Return the message without the fields, redacted if it comes from another library:
-    ours are constants.
+    """Return the message without the fields.
+
+    A message of another library is redacted; messages of this library are constants.
     """
     if isinstance(record.msg, _Message):
         return str.__str__(record.msg)
@@ -237,8 +244,8 @@ def _message(record: logging.LogRecord) -> str:
 
 
 def _fields_of(record: logging.LogRecord) -> Mapping[str, Any]:
-    """Return the fields of a record; of another library's those of the reconcile, and
-    `extra`.
+    """Return the fields of a record. For a record of another library these are the
+    reconcile's fields and `extra`.
 
     Formatters run on the thread that logs, so that the reconcile is the current one.
     """
@@ -253,7 +260,7 @@ def _as_text(fields: Mapping[str, Any]) -> str:
 
 
 def _stack(record: logging.LogRecord) -> str:
-    """The stack of the exception that was being handled."""
+    """Return the stack of the exception that was being handled."""
     text = "".join(traceback.format_exception(*(record.exc_info or ())))
     return redact(text, namespace=_namespace(_fields_of(record)))
 
@@ -271,7 +278,9 @@ def _shown(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _namespace(fields: Mapping[str, Any]) -> str | None:
-    """The namespace whose secrets may be in a record; all namespaces if it has none."""
+    """Return the namespace whose secrets may be in a record; None, which means all
+    namespaces, if the record has none.
+    """
     return str(fields.get("namespace") or "") or None
 
 

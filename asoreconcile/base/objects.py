@@ -45,7 +45,7 @@ class ObjectKey(NamedTuple):
 
 
 class GroupKind(NamedTuple):
-    """`apps` and `Deployment`; the core group is ""."""
+    """A group and a kind, such as `apps` and `Deployment`; the core group is ""."""
 
     group: str
     kind: str
@@ -102,8 +102,8 @@ def document_of(obj: Any) -> JsonObject:
 def change_in_place(
     change: Callable[..., bool], obj: TypedObject, *arguments: Any, **options: Any
 ) -> bool:
-    """Change a typed object by a function for dicts; returns what that returns: whether
-    it changed the object.
+    """Change a typed object by a function for dicts. Return the function's result:
+    whether it changed the object.
     """
     document = document_of(obj)
     is_changed = change(document, *arguments, **options)
@@ -121,7 +121,7 @@ def copy_json(value: Any) -> Any:
 
 
 def metadata(obj: AnyObject) -> JsonObject:
-    """`metadata`, not a copy; a new {} if it is missing or not a map."""
+    """Return `metadata`, not a copy; a new {} if it is missing or not a map."""
     if not isinstance(obj, dict):
         obj = document_of(obj)
     meta = obj.get("metadata")
@@ -129,7 +129,9 @@ def metadata(obj: AnyObject) -> JsonObject:
 
 
 def key_of(obj: AnyObject) -> ObjectKey:
-    """Namespace and name; "" for a part that is missing or not a string."""
+    """Return namespace and name of an object; "" for a part that is missing or not a
+    string.
+    """
     if not isinstance(obj, dict):
         obj = document_of(obj)
     meta = obj.get("metadata")
@@ -151,13 +153,15 @@ def gvk_of(obj: AnyObject) -> GroupVersionKind:
 
 
 def uid_of(obj: AnyObject) -> str:
-    """`metadata.uid`; "" before the server has given one."""
+    """Return `metadata.uid`; "" before the server has given one."""
     uid = metadata(obj).get("uid")
     return uid if isinstance(uid, str) else ""
 
 
 def resource_version(obj: AnyObject) -> str:
-    """`metadata.resourceVersion`: opaque, only for equality checks; "" if missing."""
+    """Return `metadata.resourceVersion`, an opaque text for equality checks only; "" if
+    it is missing.
+    """
     version = metadata(obj).get("resourceVersion")
     return version if isinstance(version, str) else ""
 
@@ -171,19 +175,19 @@ def version_number(version: str) -> int:
 
 
 def generation(obj: AnyObject) -> int:
-    """`metadata.generation`, which counts changes of the spec; 0 for kinds
+    """Return `metadata.generation`, which counts changes of the spec; 0 for kinds
     without one.
     """
     return metadata(obj).get("generation") or 0
 
 
 def is_deleting(obj: AnyObject) -> bool:
-    """True once deletion was requested and finalizers hold the object."""
+    """Return whether deletion was requested and finalizers hold the object."""
     return bool(metadata(obj).get("deletionTimestamp"))
 
 
 def annotations(obj: AnyObject) -> Mapping[str, str]:
-    """`metadata.annotations`, not a copy; empty if there are none."""
+    """Return `metadata.annotations`, not a copy; empty if there are none."""
     # Does not call `metadata`: a reconcile reads it a hundred times.
     if not isinstance(obj, dict):
         obj = document_of(obj)
@@ -193,23 +197,23 @@ def annotations(obj: AnyObject) -> Mapping[str, str]:
 
 
 def labels(obj: AnyObject) -> Mapping[str, str]:
-    """`metadata.labels`, not a copy; empty if there are none."""
+    """Return `metadata.labels`, not a copy; empty if there are none."""
     value = metadata(obj).get("labels")
     return value if isinstance(value, dict) else {}
 
 
 def finalizers(obj: AnyObject) -> list[str]:
-    """`metadata.finalizers`, not a copy; empty if there are none."""
+    """Return `metadata.finalizers`, not a copy; empty if there are none."""
     return metadata(obj).get("finalizers") or []
 
 
 def owner_references(obj: AnyObject) -> list[JsonObject]:
-    """`metadata.ownerReferences`, not a copy; empty if there are none."""
+    """Return `metadata.ownerReferences`, not a copy; empty if there are none."""
     return metadata(obj).get("ownerReferences") or []
 
 
 def spec(obj: AnyObject) -> JsonObject:
-    """`spec`, not a copy; a new {} if it is missing or not a map."""
+    """Return `spec`, not a copy; a new {} if it is missing or not a map."""
     if not isinstance(obj, dict):
         obj = document_of(obj)
     value = obj.get("spec")
@@ -217,7 +221,7 @@ def spec(obj: AnyObject) -> JsonObject:
 
 
 def status(obj: AnyObject) -> JsonObject:
-    """`status`, not a copy; a new {} if it is missing or not a map."""
+    """Return `status`, not a copy; a new {} if it is missing or not a map."""
     if not isinstance(obj, dict):
         obj = document_of(obj)
     value = obj.get("status")

@@ -1,4 +1,4 @@
-"""Shows text of others safely, with escapes for the rest. Pure.
+"""Escapes characters of foreign text that would act on a terminal. Pure.
 
 A name, an annotation or an error of a server may hold line breaks, escape sequences,
 and marks that reverse the order of letters: with them a text could pretend to be
@@ -37,15 +37,18 @@ def listed(texts: Sequence[str], most: int = 20) -> str:
 
 
 def printable_lines(text: str, *, indent: str = "  ") -> str:
-    """Return a text of several lines, in which only the first begins at the margin: no
-    part of it can pass for a line of another text.
+    """Return a text of several lines, in which all lines but the first are indented.
+
+    So no line can look like a line of another text.
     """
     return f"\n{indent}".join(map(printable, text.split("\n")))
 
 
 def printable_json(text: str) -> str:
-    r"""Return JSON text of the same values, with each such character escaped as JSON
-    does it. The characters can only be inside of strings.
+    r"""Return the JSON text with characters that act on a terminal escaped in JSON's
+    way.
+
+    The values stay the same, because such characters can occur only in strings.
     """
     if text.isprintable():
         return text

@@ -27,12 +27,12 @@ class DeadlineError(AsoreconcileError):
 class Context:
     """A reconcile's limits and identity.
 
-    reconcile_id: a UUID. deadline: when it should end (`clock.monotonic` seconds); None
-    without a limit. stop: set when its controller stops; the reconcile may then run
-    until the signal's deadline. priority: its priority in the queue. log_fields: added
-    to each of its log records. heeds_stop: a stop ends waits at once; otherwise they
-    may last until the stop's deadline.
-    trace: its span, if tracing is on.
+    reconcile_id: a UUID. deadline: time at which the reconcile should end
+    (`clock.monotonic` seconds); None without a limit. stop: signal that is set when the
+    controller stops; the reconcile may then run until the signal's deadline. priority:
+    priority of the reconcile in the queue. log_fields: fields of each of its log
+    records. heeds_stop: whether a stop ends waits at once; otherwise they may last
+    until the stop's deadline. trace: span of the reconcile, if tracing is on.
     """
 
     clock: Clock
@@ -217,7 +217,8 @@ def _is_set(signal: StopSignal | None) -> bool:
 
 
 def finishing() -> AbstractContextManager[None]:
-    """Let waits within the block go on after a stop, until the end of the stop.
+    """Return a context in which waits go on after a stop was requested, until the end
+    of the stop.
 
     Use it for a write: without the response the result of the write is unknown.
     """
@@ -226,7 +227,7 @@ def finishing() -> AbstractContextManager[None]:
 
 
 def half_of_stop() -> AbstractContextManager[None]:
-    """Leave only half of a stop's time within the block.
+    """Return a context in which calls may use only half of a stop's time.
 
     Use it for the first of two tries of a required write: if its connection is silently
     dead, the second try, on another connection, needs time too.
@@ -238,7 +239,8 @@ def half_of_stop() -> AbstractContextManager[None]:
 
 
 def allowance(seconds: float) -> AbstractContextManager[None]:
-    """Leave at least so many seconds within the block, even after the deadline.
+    """Return a context in which calls may take at least so many seconds, even after the
+    deadline.
 
     Use it to record what a reconcile has done, which must not be lost for lack of time.
     The end of a stop still applies.
@@ -254,8 +256,8 @@ def allowance(seconds: float) -> AbstractContextManager[None]:
 def running(context: Context | None) -> Iterator[None]:
     """Make a context this thread's current one until the block ends.
 
-    It also carries a context to another thread. If the context is None, the block
-    belongs to no reconcile.
+    Use it also to pass a context to another thread. If the context is None, the block
+    does not belong to a reconcile.
     """
     fields = bind(context.log_fields if context else {})
     token = _CURRENT.set(context)
@@ -268,7 +270,9 @@ def running(context: Context | None) -> Iterator[None]:
 
 @contextmanager
 def _made_current(context: Context | None) -> Iterator[None]:
-    """Like `running`, with the log fields unchanged."""
+    """Make a context the current one as `running` does, with the log fields
+    unchanged.
+    """
     token = _CURRENT.set(context)
     try:
         yield

@@ -55,12 +55,12 @@ def retry(
 ) -> _T:
     """Call until it succeeds, or fails with an error that a retry cannot fix.
 
-    when: whether to retry an error; others are raised at once, as is an error that asks
-    for a longer pause (`backoff.asked_delay`) than `max_seconds`. The last error is
-    raised. stop: ends a pause at once, with StoppedError. what: describes the call in a
-    log record of each failed try; "" logs none.
-    Blocks for the calls and the pauses: those of the back-off, or if errors ask for it,
-    `max_seconds` per failed try.
+    when: returns whether to retry an error; other errors are raised at once, as is an
+    error that asks for a longer pause (`backoff.asked_delay`) than `max_seconds`. The
+    last error is raised. stop: ends a pause at once, with StoppedError. what: describes
+    the call in a log record of each failed try; "" logs none. Blocks for the calls and
+    the pauses: those of the back-off, or if errors ask for it, `max_seconds` per failed
+    try.
     """
     stop = stop or threading.Event()
     failures = 0

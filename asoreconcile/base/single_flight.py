@@ -26,7 +26,7 @@ class PatienceError(TimeoutError):
 class _Flight(Generic[T]):
     """A call that several callers wait for.
 
-    abandoned: it ended because its caller ran out of time.
+    abandoned: whether it ended because its caller ran out of time.
     """
 
     over: StopSignal = attrs.field(factory=StopSignal)
@@ -38,9 +38,9 @@ class _Flight(Generic[T]):
 class SingleFlight(Generic[K, T]):
     """Calls in progress, by key. Safe from any thread; keeps no results.
 
-    own_thread: run each call on a daemon thread outside any reconcile. For calls that
-    cannot be cancelled: waiting callers leave in time, and the call ends whenever it
-    does. Otherwise the first caller makes the call on its own thread, within its own
+    own_thread: whether to run each call on a daemon thread outside any reconcile. Use
+    it for calls that cannot be cancelled: waiting callers leave in time, and the call
+    goes on. Otherwise the first caller makes the call on its own thread, within its own
     time.
     """
 
@@ -65,7 +65,7 @@ class SingleFlight(Generic[K, T]):
     ) -> T:
         """Return the result of the key's call in progress, or else of this call.
 
-        Raises what the call raised, to all its callers. Raises DeadlineError or
+        Raises the exception of the call to all its callers. Raises DeadlineError or
         StoppedError if this reconcile's own time ends first, and PatienceError after
         at_most_seconds of waiting for another thread's call.
         """
@@ -109,8 +109,9 @@ class SingleFlight(Generic[K, T]):
             self._land(key, flight, None)
 
     def _land(self, key: K, flight: _Flight[T], error: BaseException | None) -> None:
-        """Hand the result to all callers that wait. In this order: a later caller makes
-        a new call.
+        """Give the result of a call to all waiting callers.
+
+        The call is removed first, so that a later caller makes a new one.
         """
         flight.error = error
         with self._lock:

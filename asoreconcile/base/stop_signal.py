@@ -47,7 +47,7 @@ class StopSignal(threading.Event):
         self.set()
 
     def set(self) -> None:
-        """Like `Event.set`, and each callback runs on this thread."""
+        """Set the event, and run each callback on this thread."""
         super().set()
         for call in self._calls.copy().values():
             call()
@@ -82,8 +82,10 @@ class StopSignal(threading.Event):
             self.remove(key)
 
     def half(self, clock: Clock) -> "StopSignal":
-        """A signal that is set with this one, with half of the time left then; all
-        calls before the stop return the same one.
+        """Return a signal that is set together with this one, with a deadline after
+        half of the time.
+
+        All calls before the stop return the same signal.
         """
         if self.is_set():
             return self._new_half(clock)

@@ -73,8 +73,8 @@ class Threads:
         wait: Callable[[threading.Event, float], bool] = _wait,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """wait, monotonic: those of a `Clock`; default real time, which a clock's own
-        timer thread needs.
+        """wait, monotonic: methods of a `Clock`; by default real time, which the timer
+        thread of a clock needs.
         """
         self._wait = wait
         self._monotonic = monotonic
@@ -85,7 +85,7 @@ class Threads:
 
     @classmethod
     def timed_by(cls, clock: Clock) -> Self:
-        """Threads whose restart pauses use a clock."""
+        """Return `Threads` whose pauses use a clock."""
         return cls(wait=clock.wait, monotonic=clock.monotonic)
 
     def start(
@@ -140,7 +140,7 @@ class Threads:
             return dict(self._crashes)
 
     def down(self) -> list[str]:
-        """The names of threads that are dead now and will be restarted."""
+        """Return the names of threads that are dead now and will be restarted."""
         with self._lock:
             return sorted(self._down.values())
 

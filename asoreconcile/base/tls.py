@@ -58,11 +58,10 @@ def load_cert_chain(context: ssl.SSLContext, certificate: Pem, key: Pem | None) 
 
 @contextmanager
 def as_file(content: Pem) -> Iterator[Path]:
-    """A file with this content for the duration of the block; a path is returned as it
-    is.
+    """Return a context with a file of this content; a path is returned as it is.
 
-    In memory on Linux: a pod's root file system may be read-only, and a key must not
-    reach the disk.
+    The file is in memory on Linux: a pod's root file system may be read-only, and a key
+    must not reach the disk.
     """
     if isinstance(content, Path):
         yield content

@@ -42,7 +42,8 @@ class Tracing:
     def reconcile(
         self, controller: str, fields: Mapping[str, Any]
     ) -> Iterator["ReconcileTrace"]:
-        """The span of one reconcile, current on this thread until the block ends.
+        """Return a context with the span of one reconcile, which is current on this
+        thread until the end.
 
         fields: the log fields.
         """
@@ -89,7 +90,8 @@ class ReconcileTrace:
 
     @contextmanager
     def request(self, method: str, host: str, path: str) -> Iterator["RequestSpan"]:
-        """The span of one request; an error raised in the block is recorded.
+        """Return a context with the span of one request; an exception in it is
+        recorded.
 
         path: without its query, which may contain selectors.
         """
@@ -99,8 +101,8 @@ class ReconcileTrace:
 
     @contextmanager
     def call(self, name: str, host: str) -> Iterator[None]:
-        """The span of a call other than an HTTP request, such as a database query; an
-        error raised in the block is recorded.
+        """Return a context with the span of a call other than an HTTP request, such as
+        a database query; an exception in it is recorded.
 
         name: the operation, without values.
         """
@@ -136,8 +138,8 @@ class RequestSpan:
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """The `traceparent` header, which links the server's spans; none if not
-        recorded.
+        """Return the `traceparent` header, which links the server's spans; empty if the
+        span is not recorded.
         """
         context = self._span.get_span_context()
         if not context.is_valid:

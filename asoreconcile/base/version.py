@@ -1,4 +1,4 @@
-"""The version, read by the build and put into User-Agent and labels."""
+"""The version of this release, read by the build, and used in User-Agent and labels."""
 
 __version__ = "0.1.0"
 

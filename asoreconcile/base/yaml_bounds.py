@@ -1,4 +1,4 @@
-"""Bounds YAML text before its values are made.
+"""Limits the size and depth of YAML text before its values are made.
 
 A few hundred bytes of aliases stand for gigabytes, and a long row of brackets exhausts
 the parser's stack. Both are found in the parser's events, which take no more memory
@@ -53,7 +53,8 @@ def _events(parser: Any) -> Iterator[Any]:
 
 
 class _Bounds:
-    """Counts what a text's events stand for, with aliases in full.
+    """Counts the size of the values that a text's events stand for; an alias counts as
+    its whole value.
 
     A node's size is the length of its scalars and one for each node.
     """

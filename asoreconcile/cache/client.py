@@ -1,4 +1,5 @@
-"""A client that reads from informers and writes to the server, read-your-writes.
+"""A client that reads from informers and writes to the server; reads see its own
+writes.
 
 Rules: CA-1, CA-4, CL-1, D21.
 """
@@ -62,13 +63,13 @@ class CachedClient(Writes):
         limit: int | None = None,
         metadata_only: bool = False,
     ) -> Sequence[JsonObject]:
-        """Private copies of objects, sorted by key (`Informer.list`)."""
+        """Return private copies of objects, sorted by key (`Informer.list`)."""
         informer = self._informer(resource, metadata_only=metadata_only)
         return informer.list(namespace, labels=labels, index=index, limit=limit)
 
     def send(self, write: Write) -> JsonObject:
-        """Like the server client's `send`; cached reads see the write at once,
-        deletions too.
+        """Send a write as the server's client does. Cached reads see the write at once,
+        also a deletion.
 
         Responses of dry runs, and of subresources of another kind (Scale), are not
         recorded, as they are not the object's state.
@@ -97,7 +98,8 @@ class CachedClient(Writes):
         propagation: str = "",
         dry_run: bool = False,
     ) -> Sequence[JsonObject]:
-        """Like the server client's; cached reads no longer return deleted objects.
+        """Delete objects as the server's client does. Cached reads no longer return
+        deleted objects.
 
         Objects held by finalizers or a grace period are read in their old state until
         the watch delivers the change.
@@ -129,7 +131,7 @@ class CachedClient(Writes):
         return found
 
     def _caches(self, resource: ApiResource) -> Sequence[Informer]:
-        """The informers that must record a write."""
+        """Return the informers that must record a write."""
         # Whole objects and metadata are separate caches: readers of both must see the
         # write.
         found = (
@@ -142,9 +144,9 @@ def _is_live(write: Write, answer: JsonObject) -> bool:
     """Return whether the object in a write's response still exists.
 
     The response of a deletion may be the object's last state (Services,
-    PersistentVolumeClaims). It still exists only if finalizers or a grace period hold
-    it, as its metadata shows. The write that removes the last finalizer also deletes
-    the object.
+    PersistentVolumeClaims). The object still exists only if finalizers or a grace
+    period hold it, as its metadata shows. The write that removes the last finalizer
+    also deletes the object.
     """
     if has_ended(answer):
         return False

@@ -104,7 +104,7 @@ class Entry:
 
     @classmethod
     def of(cls, row: EntryRow) -> Self:
-        """Return a view of a row, without copying it."""
+        """Return an entry that shows a row, without copying the row."""
         entry = cls.__new__(cls)
         entry.row = row
         return entry

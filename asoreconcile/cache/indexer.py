@@ -1,4 +1,5 @@
-"""The indexer of a kind: its store, the cache of our own writes, and its handlers.
+"""The indexer of a kind: its store, the cache of this process's writes, and its
+handlers.
 
 The store changes first, then handlers are called, in the order of the stream. One feed
 writes at a time; reads from any thread never wait. Rules: IN-1 - IN-8, IN-11, D21.
@@ -22,7 +23,7 @@ class Indexer:
     """One kind's entries. Safe from any thread."""
 
     def __init__(self, clock: Clock, *, synced: Callable[[], bool]) -> None:
-        """synced: whether every watch has delivered its initial list."""
+        """synced: returns whether every watch has delivered its initial list."""
         # Reentrant: handlers are called under it, and may add or remove handlers.
         self._lock = threading.RLock()
         self._store = Store()
@@ -135,7 +136,7 @@ class Indexer:
     def _with_writes(
         self, stored: Callable[[], list[ObjectKey]], belongs: Callable[[Entry], bool]
     ) -> list[ObjectKey]:
-        """Return the keys of the cache, corrected by our own recent writes."""
+        """Return the keys of the cache, corrected by recent writes of this process."""
         # In this order: a key no longer pending here is already in the cache.
         pending_keys = self.mutations.pending_keys()
         found = stored()

@@ -1,7 +1,7 @@
 """The informer of one kind: its watches, reads from the cache, and event handlers.
 
-Reads never wait, and never return a state older than our own writes. Rules: IN-1 -
-IN-12, CA-2 - CA-5, D21, TH-3.
+Reads never wait, and never return a state older than this process's own writes. Rules:
+IN-1 - IN-12, CA-2 - CA-5, D21, TH-3.
 """
 
 import random
@@ -44,7 +44,9 @@ from asoreconcile.kube.selection import Selection
 
 
 class WatchFeed:
-    """A reflector, its sink, and what runs it."""
+    """One watch of an informer: its reflector, the sink of its events, and its
+    runner.
+    """
 
     def __init__(
         self,
@@ -92,12 +94,14 @@ class WatchFeed:
                 self._join = self._runner.start(name, self.reflector)
 
     def join(self, timeout_seconds: float) -> bool:
-        """Wait for its end; returns whether it has ended or never started."""
+        """Wait for the end of the watch. Returns whether it has ended or never
+        started.
+        """
         return self._join is None or self._join(timeout_seconds)
 
     def replace(self, state: InitialList) -> None:
-        """Replace the whole state of this part; the differences become
-        events.
+        """Replace the state of the objects that this watch covers; the differences
+        become events.
         """
         self._indexer.replace(state, self.watch_scope, initial=not self.synced)
         self.reading.replaced()
@@ -121,7 +125,9 @@ class WatchFeed:
         self.version = version
 
     def advance(self, resource_version: str) -> None:
-        """Record a bookmark: this part has no further changes up to that version."""
+        """Record a bookmark: the objects of this watch have no further changes up to
+        that version.
+        """
         self._indexer.advance(resource_version, self.watch_scope)
         self.version = resource_version
 
@@ -151,12 +157,12 @@ class Informer:
         uniform: Callable[[float, float], float] = random.uniform,
         report: ReportUnreadable = unreported,
     ) -> None:
-        """scope: which objects to cache: one watch
-        for the whole cluster, or one per namespace. If its transform fails, the object
-        is left out. metadata_only: objects without spec, status or data.
-        default: applies to what the scope leaves open. Rules: CA-2, IN-10.
-        report: called with each object that cannot be read; see `report`.
-        streaming: shared by the informers of a server; None expects support.
+        """scope: objects to cache, by one watch for the whole cluster or one for each
+        namespace. If its transform fails, the object is left out. metadata_only:
+        whether to leave out spec, status and data. default: scope for everything that
+        `scope` leaves open. Rules: CA-2, IN-10. report: function called with each
+        object that cannot be read. streaming: knowledge about streamed lists, shared by
+        the informers of a server; None expects support.
         threads: starts the threads; share one per process to report threads that died.
         runner: runs the watches on threads shared with other informers, and replaces
         `client` as their source; None gives each watch its own thread.
@@ -265,8 +271,8 @@ class Informer:
         return [] if all(ended) else [f"watch of {self.resource.gvk}"]
 
     def get(self, key: ObjectKey) -> JsonObject | None:
-        """Return a private copy of an object, never older than our own last write
-        to it.
+        """Return a private copy of an object, never older than this process's last
+        write to it.
         """
         entry = self.entry(key)
         return None if entry is None else entry.deep_copy()
@@ -294,10 +300,11 @@ class Informer:
         index: tuple[str, str] | None = None,
         limit: int | None = None,
     ) -> Sequence[JsonObject]:
-        """Private copies of objects, sorted by key.
+        """Return private copies of objects, sorted by key.
 
-        labels: those an object must have. index: a name and a value, as in `by_index`;
-        KeyError for an unknown index. Decodes only the selected objects. Rule: CA-4.
+        labels: labels that an object must have. index: a name and a value, as in
+        `by_index`; KeyError for an unknown index. Decodes only the selected objects.
+        Rule: CA-4.
         """
         found: list[JsonObject] = []
         for entry in self._chosen(namespace, index):
@@ -363,7 +370,7 @@ class Informer:
     def synced_version(self) -> str:
         """The resource version of the cache's state, or "" before the initial list.
 
-        With several watches, the lowest of theirs. Rule: IN-11.
+        With several watches it is the lowest of their versions. Rule: IN-11.
         """
         return min(
             # The lowest: a reader must wait for the slowest watch.
@@ -373,15 +380,17 @@ class Informer:
 
     @property
     def unreadable(self) -> Mapping[ObjectKey, Unreadable]:
-        """Objects on the server that the cache leaves out because it cannot read
+        """The objects on the server that the cache leaves out because it cannot read
         them.
         """
         bad = [feed.reading.bad for feed in self._feeds]
         return bad[0] if len(bad) == 1 else dict(ChainMap(*map(dict, bad)))
 
     def renew(self, since: float) -> int:
-        """Reopen the watches that have received nothing since a given time; returns how
-        many. They resume from their version: no event is lost or delivered twice.
+        """Reopen the watches that have received nothing since a given time; return
+        their number.
+
+        They resume from their version, so that no event is lost or delivered twice.
         """
         return sum(feed.reflector.renew(since) for feed in self._feeds)
 
@@ -392,8 +401,8 @@ class Informer:
         return next((error for error in errors if error), "")
 
     def seconds_since_activity(self) -> float:
-        """Return seconds since the quietest watch last received an event or
-        bookmark.
+        """Return the longest time, in seconds, for which one of the watches has
+        received no event or bookmark.
         """
         now = self._clock.monotonic()
         return max(now - feed.reflector.last_activity for feed in self._feeds)

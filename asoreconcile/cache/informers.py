@@ -1,4 +1,4 @@
-"""All informers of a process: one per kind and selection, shared."""
+"""The informers of a process, shared: one for each kind and selection."""
 
 import threading
 from collections.abc import Mapping
@@ -38,9 +38,10 @@ class Informers:
         report: ReportUnreadable = unreported,
         threads: Threads | None = None,
     ) -> None:
-        """options: which objects are watched and cached; None is everything. report:
-        called with each object that cannot be read. threads: starts the watch threads;
-        None restarts them too, but reports nothing. Rule: CA-2.
+        """options: options that select the objects to cache; None for all. report:
+        function called with each object that cannot be read. threads: starter of the
+        watch threads; with None, threads that die are restarted without a report. Rule:
+        CA-2.
         """
         options = options or CacheOptions()
         self._client = client
@@ -125,8 +126,10 @@ class Informers:
         return sum(informer.renew(since) for informer in informers)
 
     def held_up(self) -> Mapping[str, float]:
-        """Watches that have waited for a handler for a second or more, with the
-        seconds. Handlers should only enqueue.
+        """Return the watches that have waited for a handler for a second or more, with
+        the seconds.
+
+        Handlers should only enqueue.
         """
         return self._shared.workers.held_up()
 
@@ -139,8 +142,8 @@ class Informers:
             informer.start()
 
     def stop(self, timeout_seconds: float) -> list[str]:
-        """Stop all; returns the names of those whose threads still run after the
-        timeout.
+        """Stop all informers. Returns the names of those whose threads still run after
+        the timeout.
         """
         with self._lock:
             informers = list(self._informers.values())

@@ -1,8 +1,8 @@
 """The initial list of a kind: streamed at the start of a watch, or read in pages.
 
-With streaming the server need not encode, nor we decode, one list of everything:
-objects come one by one, a bookmark marks the end, and the same stream continues as the
-watch. Rules: RF-2, RF-3, RF-11.
+With streaming, neither the server nor this process handles one long list: objects come
+one by one, a bookmark marks the end, and the same stream continues as the watch. Rules:
+RF-2, RF-3, RF-11.
 """
 
 import threading
@@ -32,7 +32,9 @@ MakeEntry = Callable[[JsonObject], Entry | None]
 
 @attrs.frozen
 class InitialList:
-    """All objects, and their resource version."""
+    """The complete state of a kind: all objects, and the resource version of the
+    list.
+    """
 
     entries: Sequence[Entry]
     version: str
@@ -41,9 +43,10 @@ class InitialList:
 class StreamingSupport:
     """The knowledge whether a server streams initial lists. One per server.
 
-    A kind that is refused is listed from then on, and says nothing about other kinds:
-    an aggregated server may serve it. Silence is the server's, which costs each kind
-    half a minute, unless the server has streamed another kind.
+    If the server refuses to stream a kind, only that kind is listed from then on,
+    because an aggregated server may serve it. If the server does not mark the end of a
+    stream, which costs half a minute, no kind is streamed, unless the server has
+    streamed another kind before.
     """
 
     def __init__(self, *, expected: bool = True) -> None:
@@ -69,11 +72,11 @@ def listed(
     opened: Callable[[Coroutine[Listing]], Coroutine[Listing]],
     wake: Callable[[], None],
 ) -> Coroutine[InitialList]:
-    """Read the state by LIST, in pages. Raises what the source raises.
+    """Read the state by LIST, in pages. Raises the exceptions of the source.
 
-    no_older_than: a version; "" is the newest, "0" any version the server has cached.
-    opened: makes the steps that open each page; an error it raises ends the list. wake:
-    see `KubeStreams`.
+    no_older_than: the least resource version; "" for the newest, "0" for any version
+    the server has cached. opened: function that makes the steps which open a page; its
+    exceptions end the list. wake: argument of `KubeStreams`.
     """
     entries: list[Entry] = []
 
@@ -112,7 +115,8 @@ def streamed(
     """Read the state at the start of a watch; None if the watch ends before it is
     complete.
 
-    reset: called for each event. Consumes no more of `events` than the state.
+    reset: function called for each event. No event after the end of the state is
+    consumed.
     """
     entries: dict[object, Entry] = {}
     for event in events:
@@ -149,9 +153,9 @@ class InactivityTimer:
         seconds: float = _INACTIVITY_SECONDS,
         last_activity: Callable[[], float] | None = None,
     ) -> None:
-        """call: runs on the clock's timer thread; must not block. last_activity: the
-        time of the last event, in the clock's seconds, for callers that already record
-        it.
+        """call: function called on the clock's timer thread; must not block.
+        last_activity: returns the time of the last event in the clock's seconds, for
+        callers that record it.
         """
         self._clock = clock
         self._call = call
@@ -167,7 +171,7 @@ class InactivityTimer:
         self._last = self._clock.monotonic()
 
     def cancel(self) -> bool:
-        """Stop the timer; returns whether it has fired."""
+        """Stop the timer. Returns whether it has fired."""
         with self._lock:
             rang, self._over = self._over, True
             self._timer.cancel()

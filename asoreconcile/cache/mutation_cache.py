@@ -1,4 +1,5 @@
-"""Read-your-writes: keeps the responses of writes until the watch has caught up.
+"""Keeps the responses of writes until the watch has delivered them, so that reads see
+the process's own writes.
 
 A reader gets the newer of the cached state and the response, by resource version,
 without waiting. A watch delivers in the order of resource versions, so once it has
@@ -30,7 +31,7 @@ _REMEMBERED_ENDS = 64
 
 @attrs.frozen
 class _Deletion:
-    """A deleted object. version: the last known one before the deletion; _UNSEEN if
+    """A deleted object. version: its last known version before the deletion; _UNSEEN if
     neither the cache nor a response has shown the object yet.
     """
 
@@ -42,7 +43,7 @@ class MutationCache:
     """Responses of writes by key. Safe from any thread."""
 
     def __init__(self, stored: Callable[[ObjectKey], Entry | None]) -> None:
-        """stored: returns the cached entry of a key."""
+        """stored: function that returns the cached entry of a key."""
         self._stored = stored
         self._lock = threading.Lock()
         # Each with its version, which every event reads until the response is dropped.
@@ -63,8 +64,9 @@ class MutationCache:
                 self._answers[key] = number, answer
 
     def is_new(self, namespace: str, resource_version: str) -> bool:
-        """Return whether a write's response may be newer than the cache. Takes no lock:
-        it saves making an entry that `record` would drop.
+        """Return whether a write's response may be newer than the cache. Takes no lock.
+
+        If not, the caller need not make an entry that `record` would drop.
         """
         return version_number(resource_version) > self._floor(namespace)
 
@@ -108,7 +110,8 @@ class MutationCache:
         return newest
 
     def pending_keys(self) -> Collection[ObjectKey]:
-        """Keys for which readers may see a state other than the cache's; usually none.
+        """Return the keys for which readers may see another state than the cache's;
+        usually none.
 
         Call it before reading the cache.
         """
@@ -144,7 +147,9 @@ class MutationCache:
         self._deletions = hidden
 
     def _still_hidden(self) -> dict[ObjectKey, _Deletion]:
-        """The deletions that the cache may not reflect yet. Caller holds the lock."""
+        """Return the deletions that the cache may not reflect yet. The caller holds the
+        lock.
+        """
         hidden = {}
         for key, gone in self._deletions.items():
             seen = max(gone.version, self._last_version(key, gone.uid))

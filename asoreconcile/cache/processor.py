@@ -67,8 +67,8 @@ class Processor:
     ) -> Registration:
         """Add a handler: it gets the current objects, then all distributed events.
 
-        resync: called about every `resync_seconds`, at least 1, on a separate thread; 0
-        is never.
+        resync: function called about every `resync_seconds` (at least 1) on a separate
+        thread; with 0 it is never called.
         """
         if resync_seconds:
             resync_seconds = max(resync_seconds, _SHORTEST_RESYNC_SECONDS)
@@ -106,7 +106,7 @@ class Processor:
             self._call(registration, event)
 
     def resync(self, registration: Registration, present: Iterable[Entry]) -> None:
-        """A resync: deliver every object as an update without a change."""
+        """Resync a handler: deliver every object as an update without a change."""
         for entry in present:
             self._call(registration, Updated(entry, entry))
 

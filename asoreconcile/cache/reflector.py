@@ -1,9 +1,9 @@
 """The reflector: lists one kind, watches it, and starts again when the watch ends.
 
-The failure decides what follows. A watch that ended or broke is resumed from its last
-version. A refused watch is resumed after a back-off. After an expired resource version,
-or any other failure, the kind is listed again, and the sink derives the changes. Runs
-in steps, on one thread at a time. Rules: RF-1 - RF-11, RF-13.
+The kind of failure decides the next step. A watch that ended or broke is resumed from
+its last version. A refused watch is resumed after a back-off. After an expired resource
+version, or any other failure, the kind is listed again, and the sink derives the
+changes. Runs in steps, on one thread at a time. Rules: RF-1 - RF-11, RF-13.
 """
 
 import threading
@@ -62,7 +62,9 @@ _C = TypeVar("_C", bound=_Closable)
 
 
 class Sink(Protocol):
-    """Receives what the reflector reads (`cache.informer.Informer`)."""
+    """Receives the objects and events that the reflector reads
+    (`cache.informer.Informer`).
+    """
 
     def entry(self, obj: JsonObject) -> Entry | None:
         """Make the cache entry of a listed object; None if it cannot be read. Called
@@ -77,11 +79,11 @@ class Sink(Protocol):
         """Apply one ADDED, MODIFIED or DELETED event."""
 
     def advance(self, resource_version: str) -> None:
-        """A bookmark: all events up to this version have been delivered."""
+        """Record a bookmark: all events up to this version have been delivered."""
 
 
 class _ClosedError(Exception):
-    """The client of the watch is closed: there is nothing left to watch with."""
+    """The client of the watch is closed, so that the watch cannot continue."""
 
 
 class Reflector:
@@ -99,7 +101,9 @@ class Reflector:
         uniform: Callable[[float, float], float],
         streaming: StreamingSupport,
     ) -> None:
-        """streaming: shared by the reflectors of a server."""
+        """streaming: knowledge about streamed lists, shared by the reflectors of a
+        server.
+        """
         self._source = source
         self._selection = selection
         self._sink = sink
@@ -163,8 +167,9 @@ class Reflector:
         return True
 
     def _read(self) -> Coroutine[None]:
-        """Get the state, then watch. Returns when stopped; raises errors that need a
-        new list.
+        """Read the state, then watch.
+
+        Returns when stopped; raises errors after which the kind must be listed again.
         """
         watch = yield from self._state()
         while not self.stopping.is_set():
@@ -190,8 +195,8 @@ class Reflector:
         yield from self._pause(error)
 
     def _state(self) -> Coroutine[OpenWatch | None]:
-        """Pass the state to the sink. Returns the watch that continues it, if one is
-        open.
+        """Read the state and pass it to the sink. Return the watch that continues the
+        stream, if it was streamed.
         """
         if self._streaming.expected and not self._is_refused:
             try:

@@ -1,4 +1,4 @@
-"""The resource version a reflector resumes from, and may list at. Pure.
+"""The resource version from which a reflector resumes, and at which it may list. Pure.
 
 Rules: RF-2, RF-10.
 """
@@ -32,20 +32,22 @@ class ResumePoint:
         return True
 
     def forget(self) -> bool:
-        """Drop a version the server does not have, and list the newest state next;
-        False if that was already the case.
+        """Drop a version that the server does not have, so that the newest state is
+        listed next. Return False if no version was known.
         """
         before, self.no_older_than = self.no_older_than, NEWEST
         return before != NEWEST
 
     @property
     def stream_from(self) -> str:
-        """The minimum version of a streamed list."""
+        """The least resource version of a streamed list."""
         return "" if self.no_older_than == AT_HAND else self.no_older_than
 
 
 def is_before(version: str, other: str) -> bool:
-    """Return whether a version is older: an overtaken bookmark must not move back."""
+    """Return whether a version is older than another one. A late bookmark must not set
+    the version back.
+    """
     if not (version.isdecimal() and other.isdecimal()):
         return False
     # Numbers with equally many digits compare as text. Every event comes through here.

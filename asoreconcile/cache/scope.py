@@ -43,8 +43,8 @@ def _check_selector(_options: object, field: Any, selector: Any) -> None:
 class Scope:
     """A selection of the objects of a kind to cache.
 
-    namespaces: only these, each with optional selectors of its own, and
-    ALL_OTHER_NAMESPACES for the rest; None is the whole cluster. transform: reduces an
+    namespaces: the only namespaces, each with optional selectors, and
+    ALL_OTHER_NAMESPACES for the rest; None for the whole cluster. transform: reduces an
     object before it is cached; must not fail (IN-10). Selectors are strings:
     `app=mine`. Raises TypeError for other types, and if namespaces is a string.
     """
@@ -91,8 +91,8 @@ def _by_group_kind(
 class CacheOptions:
     """The objects of the cluster that are watched and cached. Rule: CA-2.
 
-    namespaces: only these are watched, a sequence, or a mapping from names to
-    selectors; None is the whole cluster. label_selector, field_selector: watch only
+    namespaces: the only namespaces to watch, as a sequence or as a mapping from names
+    to selectors; None for the whole cluster. label_selector, field_selector: watch only
     matching objects.
     kinds: scopes of single kinds, by their `GroupKind` or `ApiResource`.
     transform: reduces an object before it is cached, unless its kind's scope has a
@@ -123,7 +123,8 @@ class CacheOptions:
 class WatchScope:
     """The part of a scope that one watch covers.
 
-    others: for a watch of all namespaces, those that other watches of the scope cover.
+    others: for a watch of all namespaces, the namespaces that other watches of the
+    scope cover.
     """
 
     selection: Selection

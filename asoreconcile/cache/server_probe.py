@@ -51,12 +51,11 @@ class ServerProbe:
         every_seconds: float = _EVERY_SECONDS,
         retry_seconds: float = _RETRY_SECONDS,
     ) -> None:
-        """probe: sends the cheapest request over its own persistent connection; raises
-        ApiError for an error response, and TransportError without a response. close:
-        ends a waiting probe, and all later ones.
-
-        renew: reopens the watches that have received nothing since a given time;
-        returns how many.
+        """probe: function that sends the cheapest request over its own persistent
+        connection; raises ApiError for an error response, and TransportError without a
+        response. close: function that ends a waiting probe, and all later ones. renew:
+        function that reopens the watches that have received nothing since a given time,
+        and returns their number.
         """
         self._probe = probe
         self._renew = renew

@@ -86,7 +86,7 @@ class Store:
         return _values(name, self._functions[name], entry)
 
     def put(self, entry: Entry) -> Entry | None:
-        """Store an entry; returns the one it replaces."""
+        """Store an entry. Returns the entry that it replaces."""
         with self._lock:
             return self._put(entry)
 
@@ -120,7 +120,7 @@ class Store:
         return [entry for entry in removed if entry is not None], put
 
     def _put(self, entry: Entry) -> Entry | None:
-        """Caller holds the lock."""
+        """Store an entry and index it. The caller holds the lock."""
         key = entry.row[:2]
         row = self._rows.get(key)
         old = None if row is None else Entry.of(row)
@@ -132,7 +132,7 @@ class Store:
         return old
 
     def _remove(self, key: _Key) -> Entry | None:
-        """Caller holds the lock."""
+        """Remove a key and its index values. The caller holds the lock."""
         row = self._rows.pop(key, None)
         if row is None:
             return None
@@ -172,8 +172,9 @@ class Store:
 
 
 def _values(name: str, function: IndexFunction, entry: Entry) -> Collection[str]:
-    """An index function that raises gives the entry no values: one bad object
-    must not end the watch of its kind.
+    """Return the index values of an entry; none if the index function raises.
+
+    One bad object must not end the watch of its kind.
     """
     try:
         values = function(entry)

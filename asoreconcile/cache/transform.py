@@ -49,8 +49,10 @@ class EntryTransform:
         return self.entry(obj, keep=True)
 
     def entry(self, obj: JsonObject, *, keep: bool = False) -> Entry:
-        """Make the entry of an object, which is changed: it loses fields that no reader
-        of a cache needs, and gets its kind, which list items lack. keep: see `Entry`.
+        """Make the entry of an object, which is changed.
+
+        The object loses fields that readers of a cache do not need, and gets its kind,
+        which list items lack. keep: argument of `Entry`.
 
         Raises BadObjectError if it is not an object of the kind, or if the transform
         fails.

@@ -37,8 +37,8 @@ class BadObjectError(AsoreconcileError):
 class Unreadable:
     """An object on the server that the cache leaves out.
 
-    known: its readable parts: apiVersion, kind, metadata and conditions.
-    why: the reason, for the author of the object.
+    known: readable parts of the object: apiVersion, kind, metadata and conditions. why:
+    the reason, for the author of the object.
     """
 
     resource: ApiResource
@@ -52,7 +52,9 @@ class Unreadable:
         return f"This object cannot be read, and is left alone until it can: {self.why}"
 
     def is_news_after(self, before: "Unreadable | None") -> bool:
-        """Return whether this must be reported; a change of only the status is not."""
+        """Return whether this must be reported after an earlier report; a change of
+        only the status must not.
+        """
         return (
             before is None
             or self.why != before.why
@@ -86,7 +88,9 @@ def known_of(obj: JsonObject, resource: ApiResource) -> JsonObject:
 
 
 def _is_json(value: JsonObject) -> bool:
-    """Return whether it can be serialized for an event or a condition (`NoNumber`)."""
+    """Return whether a value can be serialized for an event or a condition
+    (`NoNumber`).
+    """
     try:
         jsontext.dumps(value)
     except TypeError:
@@ -110,16 +114,14 @@ def unreadable_events(recorder: EventRecorder) -> ReportUnreadable:
 
 
 def unreported(_: Unreadable) -> None:
-    """A report function that does nothing; the log and `Informer.unreadable` still show
-    the objects.
-    """
+    """Report nothing. The log and `Informer.unreadable` still show the objects."""
 
 
 class EntryReader:
     """Makes the entries of one feed. For use on the feed's thread.
 
-    make, make_of_event: make the entry of a listed object, and of an event's; raise
-    BadObjectError.
+    make: function that makes the entry of a listed object. make_of_event: the same for
+    the object of an event. Both raise BadObjectError.
     """
 
     def __init__(

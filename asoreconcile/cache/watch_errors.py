@@ -1,4 +1,4 @@
-"""The continuation after a failed watch, and the wait before it. Pure.
+"""Decides how a failed watch continues, and after which wait. Pure.
 
 Rules: RF-1, RF-2, RF-7, RF-11.
 """
@@ -28,15 +28,16 @@ _RESET_AFTER_SECONDS = 120.0
 
 
 class BehindError(AsoreconcileError):
-    """The server's state is older than ours: a lagging replica, or a restored backup.
+    """The server's state is older than the cache's: a lagging replica, or a restored
+    backup.
 
-    Its watch would send nothing until it reaches our version, and changes in between
-    would be lost.
+    A watch would send nothing until the server reaches the cache's version, and changes
+    in between would be lost.
     """
 
 
 class VeryShortWatchError(AsoreconcileError):
-    """A watch that a server, or a proxy before it, keeps ending at once."""
+    """The server, or a proxy before it, ends a watch again and again at once."""
 
 
 class WatchRecovery(Enum):
@@ -65,7 +66,8 @@ def recovery_of(error: Exception) -> WatchRecovery:
 def describe_error(error: Exception, resource: ApiResource) -> str:
     """Describe the error for the person who has to fix it.
 
-    If a whole kind is missing, so is its CRD; servers only respond "404".
+    For a missing kind the text says that its CRD is missing; servers only respond
+    "404".
     """
     if isinstance(error, NotFoundError):
         kind = f"{resource.plural} of {resource.api_version}"
@@ -90,8 +92,8 @@ def advice_on(error: Exception) -> str:
 class Streaming(Enum):
     """The decision whether to list after a streamed list was refused.
 
-    ALSO: a list would be refused too. NOW: a list may succeed this time. ALWAYS: the
-    kind is never streamed.
+    ALSO: a list would be refused, too. NOW: list this time. ALWAYS: list from now on,
+    because the kind cannot be streamed.
     """
 
     ALSO = "also"

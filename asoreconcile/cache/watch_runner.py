@@ -43,7 +43,7 @@ class SharedThreads(OwnThreads):
         self.workers = WatchWorkers(clock=clock, threads=threads)
 
     def start(self, name: str, reflector: Reflector) -> Join:
-        """See `OwnThreads`. Raises as `WatchWorkers.start`."""
+        """Run a reflector until it is stopped. Raises as `WatchWorkers.start`."""
         task = self.workers.start(name, reflector.steps, stopping=reflector.stopping)
         return task.join
 

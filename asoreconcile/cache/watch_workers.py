@@ -58,11 +58,12 @@ class WatchWorkers:
     def start(
         self, name: str, make_steps: MakeSteps, *, stopping: threading.Event
     ) -> "WatchTask":
-        """Run a watch from now on. make_steps: called again after steps that raised.
+        """Run a watch from now on. make_steps: function that makes the steps; called
+        again after steps that raised.
 
-        stopping: to end the steps, set it and wake the watch. If no worker thread can
-        be started, the watch starts later. Raises RuntimeError, with nothing started,
-        if the clock's timer thread cannot be started: no pause would ever end.
+        stopping: event that ends the steps; set it and wake the watch. If no worker
+        thread can be started, the watch starts later. Raises RuntimeError, with nothing
+        started, if the clock's timer thread cannot be started: no pause would ever end.
         """
         self._ensure_timers()
         task = WatchTask(
@@ -83,7 +84,7 @@ class WatchWorkers:
             self._changed.notify_all()
 
     def held_up(self) -> dict[str, float]:
-        """The names of watches with slow handlers, and for how many seconds so far."""
+        """Return the names of watches with slow handlers, with the seconds so far."""
         now = self._clock.monotonic()
         with self._lock:
             running = list(self._running.values())
@@ -147,7 +148,9 @@ class WatchWorkers:
             )
 
     def _start_worker(self) -> None:
-        """The caller holds the lock. Not counted if no thread can be started."""
+        """Start a worker thread; it is not counted if it cannot be started. The caller
+        holds the lock.
+        """
         self._numbers += 1
         try:
             self._threads.start(f"watch-worker-{self._numbers}", self._work)
@@ -171,9 +174,7 @@ class WatchWorkers:
             task = self._next()
 
     def _next(self) -> "WatchTask | None":
-        """Return the next task for this thread, after the one it ran; None: the thread
-        ends.
-        """
+        """Return the next task for this thread; None if the thread should end."""
         this = threading.get_ident()
         with self._lock:
             self._running.pop(this, None)
@@ -204,12 +205,12 @@ class _State(Enum):
 
 
 class WatchTask:
-    """One watch as the workers run it.
+    """A watch that the workers run.
 
         due -> running -> parked, paused or due -> running ... -> over
 
-    A wake during a run makes it due again. A stopped watch that does not run and has no
-    steps to close is over without a further run.
+    A wake during a run makes the watch due again. A stopped watch that does not run and
+    has no steps to close is over without a further run.
     """
 
     def __init__(
@@ -222,7 +223,7 @@ class WatchTask:
         clock: Clock,
         threads: Threads,
     ) -> None:
-        """`WatchWorkers.start` creates them."""
+        """Create a task; `WatchWorkers.start` does."""
         self.name = name
         self._make_steps = make_steps
         self._stopping = stopping
@@ -240,13 +241,14 @@ class WatchTask:
         self._revived: Callable[[], None] | None = None
 
     def begin(self) -> None:
-        """Make it due for the first time."""
+        """Make the watch due for the first time."""
         self._workers.add(self)
 
     def join(self, timeout_seconds: float) -> bool:
-        """Wait up to the timeout; returns whether it has ended. A stopping task that
-        has not started, or has crashed, ends at once: a thread may never be free for
-        it.
+        """Wait for the end of the watch. Returns whether it has ended.
+
+        A stopping watch that has not started, or has crashed, ends at once, because a
+        thread may never be free for it.
         """
         with self._lock:
             # In these states no thread runs it, so that the steps can be looked at.
@@ -263,8 +265,8 @@ class WatchTask:
         return self._over.wait(timeout_seconds)
 
     def wake(self) -> None:
-        """Make it due, unless it pauses and is not stopping. Any thread; does not
-        block.
+        """Make the watch due, unless it pauses and is not stopping. Any thread; does
+        not block.
         """
         with self._lock:
             state = self._state
@@ -279,7 +281,7 @@ class WatchTask:
         self._workers.add(self)
 
     def step(self) -> None:
-        """Run it until it waits. One thread at a time; never raises."""
+        """Run the watch until it waits. One thread at a time; never raises."""
         with self._lock:
             if self._state is _State.OVER:
                 return
@@ -310,7 +312,7 @@ class WatchTask:
         return next(self._steps)
 
     def _crashed(self, error: BaseException) -> float:
-        """Handle a crash; returns the seconds until the steps are made again."""
+        """Handle a crash. Returns the seconds until the steps are made again."""
         pause = self._crash_pauses.next()
         self._steps = None
         self._revived = self._threads.fell(self.name, error, starts_again_in=pause)

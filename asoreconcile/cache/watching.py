@@ -1,4 +1,4 @@
-"""One watch, followed to its end, in steps.
+"""Follows one watch to its end, in steps.
 
 Rules: RF-8, RF-13.
 """
@@ -27,12 +27,12 @@ DEAD_SECONDS = 63.0
 
 @attrs.define
 class BookmarkSupport:
-    """Whether silence on a kind's watches means a dead connection.
+    """The knowledge whether silence on a kind's watches means a dead connection.
 
-    So it does as soon as the server has sent a bookmark, on later watches from their
-    first moment. A server that began again may send none before the kind changes: after
-    a watch that was given up without ever having had one, the next has to have one
-    first. So a false alarm costs one request, and does not repeat itself.
+    It does once the server has sent a bookmark, on later watches from their start. A
+    restarted server may send no bookmark before the kind changes. So after a watch that
+    was given up without a bookmark, silence counts on the next watch only after its
+    first bookmark: a false alarm costs one request, and does not repeat.
     """
 
     expected: bool = False
@@ -43,7 +43,7 @@ class OpenWatch:
     """An open watch.
 
     events: its only iterator. began: monotonic seconds. since: the version it starts
-    from. taken: how many events were already consumed as the initial list.
+    from. taken: number of events that were already consumed as the initial list.
     """
 
     stream: WatchStream
@@ -60,14 +60,14 @@ class OpenWatch:
         bookmarks: BookmarkSupport,
         last_activity: Callable[[], float],
     ) -> Coroutine[TransportError | None]:
-        """Pass each event to `take`; returns why the watch broke, or None if it ended
-        normally.
+        """Pass each event to `take`. Returns the error if the watch broke, or None if
+        it ended normally.
 
         bookmarks: the kind's bookmark support, kept up to date. last_activity:
         when `take` was last called, in the clock's seconds.
 
-        Raises what `take` raises, DecodeError, BehindError if the server has not
-        reached our version, and VeryShortWatchError.
+        Raises the exceptions of `take`, DecodeError, BehindError if the server has not
+        reached the watch's version, and VeryShortWatchError.
         """
         broken: TransportError | None = None
         inactivity = self._timer(clock, last_activity) if bookmarks.expected else None

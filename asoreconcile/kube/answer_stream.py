@@ -31,8 +31,8 @@ class Stream:
         *,
         host: str = "",
     ) -> None:
-        """asked_as: the credential of the request. host: for errors before the response
-        head.
+        """asked_as: the credential of the request. host: name of the server for errors
+        before the response head.
         """
         self.asked_as = asked_as
         self._answer = answer
@@ -50,8 +50,8 @@ class Stream:
         return self._answer.headers()
 
     def is_answered(self) -> bool:
-        """Return whether the response head has arrived. Raises TransportError if it
-        never will.
+        """Return whether the response head has arrived. Raises TransportError if the
+        connection failed before it.
         """
         what = f"GET {self._host}"
         try:
@@ -151,6 +151,6 @@ def check_plain(what: str, headers: Mapping[str, str]) -> None:
 def wire_failure(what: str, error: WireError) -> TransportError:
     """Return the error that a caller of the client gets.
 
-    lost: the connection was reset or closed, and no deadline had passed.
+    Its `lost` is true if the connection was reset or closed before any deadline.
     """
     return TransportError(f"{what}: {error}", lost=error.is_lost)

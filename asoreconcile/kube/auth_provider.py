@@ -47,7 +47,7 @@ class _Loader(kube_config.KubeConfigLoader):
     """
 
     def _load_cluster_info(self) -> None:
-        """`kubeconfig` does."""
+        """Do nothing: `kubeconfig` loads the cluster."""
 
 
 def _reason(error: Exception) -> str:

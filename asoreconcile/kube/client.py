@@ -209,7 +209,7 @@ class KubeClient(Writes):
         subresource: str = "",
         metadata_only: bool = False,
     ) -> JsonObject:
-        """One object, or a subresource of it, read from the server."""
+        """Return an object, or a subresource of it, read from the server."""
         answer = self._exchange.document(
             "GET",
             self._path(resource, key, subresource),
@@ -225,7 +225,7 @@ class KubeClient(Writes):
     def list_page(
         self, what: ApiResource | Selection, place: ListOptions = NEWEST
     ) -> Page:
-        """One page of a list; pass its continue token to get the next one.
+        """Return one page of a list; pass its continue token to get the next one.
 
         what: a kind, or a selection of it; also in the methods below.
         """
@@ -270,9 +270,10 @@ class KubeClient(Writes):
     ) -> WatchStream:
         """Open a watch; blocks until the server accepts or refuses it.
 
-        timeout_seconds: when the server ends it; 10 s more without data count as a
-        broken connection. initial_events: start with the state, no older than
-        resource_version, then a bookmark annotated `k8s.io/initial-events-end`.
+        timeout_seconds: time after which the server ends the watch; 10 s more without
+        data count as a broken connection. initial_events: whether the watch starts with
+        the state, not older than resource_version, and a bookmark annotated
+        `k8s.io/initial-events-end`.
         """
         check_seconds("timeout_seconds", timeout_seconds)
         news = StopSignal()
@@ -288,8 +289,10 @@ class KubeClient(Writes):
         return WatchStream(run_to_completion(opening, wait).stream, wait)
 
     def in_steps(self, threads: Threads) -> KubeStreams:
-        """Lists and watches that one thread receives, however many there are; the
-        thread starts with the first.
+        """Return lists and watches in steps, which one thread receives, however many
+        there are.
+
+        The thread starts with the first of them.
         """
         return self._streams(self._exchange.loop(threads))
 
@@ -343,9 +346,10 @@ class KubeClient(Writes):
 
 
 def _check_named(answer: JsonObject, key: ObjectKey) -> None:
-    """Check that a response is the requested object. Raises DecodeError if the
-    response is not the requested object, such as a Status or a proxy's `{}`: it
-    would seem to have no finalizers, for example.
+    """Check that a response is the requested object.
+
+    Raises DecodeError for another response, such as a Status or a proxy's `{}`, which
+    would look like an object without finalizers.
     """
     if metadata(answer).get("name") != key.name:
         raise DecodeError(f"the answer is not the object {key}")

@@ -29,8 +29,8 @@ class ClientCertificates:
         pair: Pair | None = None,
         verify: bool = True,
     ) -> None:
-        """authority: the trusted CAs; None trusts the system's.
-        pair: our certificate and key. verify: False trusts any server.
+        """authority: the trusted CAs; None for the system's. pair: the client's
+        certificate and key. verify: False to trust any server.
 
         Raises OSError (ssl.SSLError is one) for unusable files.
         """

@@ -9,8 +9,8 @@ from asoreconcile.wire.trust import TlsTrust
 
 
 class KubeConfigError(AsoreconcileError):
-    """There is no usable cluster configuration; the message lists the places that
-    were searched.
+    """There is no usable cluster configuration. The message lists the searched
+    places.
     """
 
 
@@ -23,12 +23,12 @@ class ClusterConfig:
     must not fail.
     authorization: the current `Authorization` header value, or "". Called for each
     request, as tokens rotate. It may read a file or run a plug-in, so it may block.
-    renew: after a 401, get the credential again; returns whether it changed.
-    May raise KubeCredentialError, as authorization may.
+    renew: after a 401, get the credential again; returns whether it changed. May raise
+    KubeCredentialError, as authorization may.
     generation: a number that changes when open connections use an outdated certificate.
     impersonation: headers of the impersonated user; a name may occur more than once.
-    namespace: the configuration's default namespace. proxy_url: "" goes direct.
-    user: the name of the user, for the log; "" is unknown.
+    namespace: the configuration's default namespace. proxy_url: URL of a proxy; "" for
+    none. user: name of the user for the log; "" if unknown.
     """
 
     url: str

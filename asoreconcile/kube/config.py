@@ -1,11 +1,10 @@
-"""Reads which cluster to use and its credentials: kubeconfig or the pod's service
-account.
+"""Reads the cluster and its credentials from a kubeconfig or the pod's service account.
 
-Order: argument, KUBECONFIG, service account, ~/.kube/config. In a pod two files and two
-variables are enough, and are read here; only a kubeconfig with an `auth-provider` loads
-the `kubernetes` package (0.2 s, 15 MB). Proxies and CA bundles of the environment
-(HTTPS_PROXY, REQUESTS_CA_BUNDLE, SSL_CERT_FILE) are for other hosts, not for the
-cluster. Rule: CL-7.
+Order of search: argument, KUBECONFIG, service account, ~/.kube/config. In a pod two
+files and two variables are enough, and are read here; only a kubeconfig with an
+`auth-provider` loads the `kubernetes` package (0.2 s, 15 MB). Proxies and CA bundles of
+the environment (HTTPS_PROXY, REQUESTS_CA_BUNDLE, SSL_CERT_FILE) are for other hosts,
+not for the cluster. Rule: CL-7.
 """
 
 import os
@@ -68,7 +67,7 @@ def in_cluster(
 
 
 def _in_cluster(service_account: Path) -> bool:
-    """Return whether there is a service account: a pod may have a kubeconfig instead.
+    """Return whether there is a service account. A pod may have a kubeconfig instead.
 
     Existing but broken files are an error, not a reason to try the next source.
     """

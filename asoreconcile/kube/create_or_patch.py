@@ -1,4 +1,5 @@
-"""Change an object that others also change: read, change, write, retry on conflict.
+"""Changes an object that others also change: reads it, changes it, writes it, and
+retries after a conflict.
 
 Rules: CL-5, CL-8.
 """
@@ -90,8 +91,8 @@ def retry_on_conflict(
     stop: threading.Event | None = None,
     uniform: Callable[[float, float], float] = random.uniform,
 ) -> _Value:
-    """Call until it raises no ConflictError; when the tries are used up, the last one
-    is raised.
+    """Call a function until it raises no ConflictError; after the last try the
+    ConflictError is raised.
 
     attempt: reads the object from the server, changes it and writes it. Blocks for the
     pauses. stop: ends a pause with StoppedError. Rule: CL-5.
@@ -118,10 +119,10 @@ def create_or_patch(
     """Create or patch an object with `change`, with the smallest possible write.
 
     change: gets the existing object, or `{"apiVersion", "kind", "metadata"}` for a new
-    one, and changes it in place, but not its name. has_status: the kind has a status
-    subresource, which is written separately. keeps_nulls: a null is a value, as it is
-    in fields that are nullable; if false, a null counts as absent. Nothing is written
-    if nothing changes. Returns what was done and the resulting object. Raises
+    one, and changes it in place, but not its name. has_status: whether the kind has a
+    status subresource, which is written separately. keeps_nulls: whether a null is a
+    value, as in nullable fields; if false, a null counts as absent. Nothing is written
+    if nothing changes. Returns the action taken and the resulting object. Raises
     ConflictError or AlreadyExistsError if another writer was faster, ValueError if the
     name was changed. Rule: CL-8.
     """
@@ -156,7 +157,8 @@ def patch_object(
     has_status: bool = False,
     keeps_nulls: bool = False,
 ) -> tuple[OperationResult, JsonObject]:
-    """Like `create_or_patch`, for an object that was already read: never creates it.
+    """Patch an object that was already read, as `create_or_patch` does, but never
+    create it.
 
     before: the object as read; it is not changed. The status is written after the rest,
     but before the last finalizer of a deleted object is removed, as the object is gone
@@ -209,7 +211,7 @@ def _merge_patches(patch: JsonObject, *, has_status: bool) -> Mapping[str, JsonO
 def _json_patches(
     before: JsonObject, after: JsonObject, *, has_status: bool
 ) -> Mapping[str, list[JsonObject]]:
-    """Return what differs as JSON patches, by subresource."""
+    """Return the differences as JSON patches, by subresource."""
     parts: dict[str, list[JsonObject]] = {"": [], "status": []}
     for operation in json_patch.changes(before, after):
         of_status = has_status and operation["path"].split("/")[1] == "status"
@@ -227,7 +229,9 @@ def _ends(before: JsonObject, after: JsonObject) -> bool:
 def _on(
     before: JsonObject, patch: JsonObject | list[JsonObject]
 ) -> JsonObject | list[JsonObject]:
-    """Return the patch for that version only, as it replaces whole lists."""
+    """Return the patch with a precondition on the version of `before`, because it
+    replaces whole lists.
+    """
     version = resource_version(before)
     if isinstance(patch, list):
         path = "/metadata/resourceVersion"

@@ -32,8 +32,8 @@ class Discovery:
     def resource(self, kind: GroupKind | GroupVersionKind) -> ApiResource:
         """Return the resource of a kind, at its version or the server's preferred one.
 
-        Blocks for up to two requests. Raises UnknownKindError, and what the client
-        raises.
+        Blocks for up to two requests. Raises UnknownKindError, and the exceptions of
+        the client.
         """
         with self._lock:
             found = self._find(kind)
@@ -47,7 +47,9 @@ class Discovery:
         return found
 
     def _find(self, kind: GroupKind | GroupVersionKind) -> ApiResource | None:
-        """Caller holds the lock."""
+        """Return the resource if it is cached; read its group if not. The caller holds
+        the lock.
+        """
         try:
             if isinstance(kind, GroupVersionKind):
                 return self._served(kind.group, kind.version).get(kind.kind)
@@ -106,8 +108,8 @@ class Discovery:
 
 
 def _entries(document: JsonObject, field: str, *names: str) -> list[JsonObject]:
-    """The list entries that have all required fields: aggregated API servers may send
-    anything.
+    """Return the list entries that have all required fields, because aggregated API
+    servers may send anything.
     """
     found = document.get(field)
     return [

@@ -1,5 +1,5 @@
-"""Aggregates events: which are written, and which are only counted. Pure except for its
-state; for one thread.
+"""Aggregates events: decides which are written, and which are only counted. Pure except
+for its state; for one thread.
 
 A repeated event increments a count. Many messages for one reason become one event that
 shows the latest. Each reason of an object has a budget; events beyond it are counted
@@ -89,7 +89,8 @@ class _Flow:
     def is_one_of_many(self, message: str, idle_seconds: float) -> bool:
         """Return whether ten or more different messages came in a short time.
 
-        Otherwise retries with a new request id each would each make an event.
+        Such messages are combined, because each retry with a new request id would
+        otherwise make an event.
         """
         if idle_seconds > _SIMILAR_SECONDS:
             self.messages.clear()
@@ -102,7 +103,7 @@ class _Flow:
         return True
 
     def is_within_budget(self, idle_seconds: float) -> bool:
-        """Take one from the budget; False if it is used up."""
+        """Take one event from the budget; return False if the budget is used up."""
         self.budget = min(_BURST, self.budget + idle_seconds / _REFILL_SECONDS)
         if self.budget < 1:
             return False

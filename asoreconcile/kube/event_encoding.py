@@ -23,7 +23,7 @@ EVENT_SERIES = ApiResource("events.k8s.io", "v1", "events", "Event")
 
 
 class EventEncoding(Protocol):
-    """How one API writes an event."""
+    """The encoding of events for one API."""
 
     resource: ApiResource
 
@@ -35,7 +35,7 @@ class EventEncoding(Protocol):
 
 
 class CoreEventEncoding:
-    """core/v1: a count, and the latest message."""
+    """The encoding for core/v1: a count, and the latest message."""
 
     resource = EVENTS
 
@@ -69,7 +69,9 @@ class CoreEventEncoding:
 
 
 class EventsV1Encoding:
-    """events.k8s.io/v1: the first note, and a series of how often it came."""
+    """The encoding for events.k8s.io/v1: the first note, and a series that counts
+    repetitions.
+    """
 
     resource = EVENT_SERIES
 
@@ -125,7 +127,9 @@ def cut(text: str, most: int = _MAX_MESSAGE) -> str:
 
 
 def _component(name: str) -> str:
-    """Make a qualified name of an application's name: the API refuses any other."""
+    """Return an application's name as a qualified name, because the API refuses any
+    other text.
+    """
     prefix, slash, last = name.rpartition("/")
     word = _NO_NAME.sub("-", last)[:_MAX_NAME].strip("-._") or "controller"
     return f"{prefix}{slash}{word}" if _DOMAIN.fullmatch(prefix) else word

@@ -57,9 +57,10 @@ class EventQueue:
             return True
 
     def next(self) -> EventTask | None:
-        """The next task, when it is due; None once stopped and empty. Blocks.
+        """Block until a task is due, and return it; None once the queue is stopped and
+        empty.
 
-        A call marks the previous task as done.
+        The call marks the previous task as done.
         """
         with self._lock:
             self._busy = False
@@ -95,13 +96,13 @@ class EventQueue:
             self._changed.notify_all()
 
     def end(self) -> None:
-        """Release the callers of `flush`, as no thread takes tasks any more."""
+        """Release the callers of `flush`, because no thread takes tasks any more."""
         with self._lock:
             self._ended = True
             self._changed.notify_all()
 
     def _pending(self) -> bool:
-        """Caller holds the lock."""
+        """Return whether tasks are left. The caller holds the lock."""
         return bool(self._tasks) or self._busy
 
     def _end_gathering(self) -> None:

@@ -98,7 +98,9 @@ class SeriesCorrelator:
         return known.series
 
     def finished(self, now: float) -> list[tuple[EventRecord, Series]]:
-        """The series that have ended with occurrences that were not written yet."""
+        """Return the series that have ended with occurrences that were not written
+        yet.
+        """
         ended = [
             (identity, known)
             for identity, known in self._open.items()
@@ -240,7 +242,7 @@ class EventRecorder:
         self._queue.end()
 
     def _do(self, task: EventTask) -> None:
-        """Run one task; an event that cannot be written must not stop the others."""
+        """Run one task. An event that cannot be written does not stop the others."""
         try:
             task()
         except StoppedError:
@@ -331,7 +333,7 @@ class NamedRecorder:
         *,
         action: str = "",
     ) -> None:
-        """See `EventRecorder.event`."""
+        """Record an event of this component, as `EventRecorder.event` does."""
         self._recorder.event(
             obj, type, reason, message, action=action, source=self._source
         )
@@ -351,8 +353,8 @@ def _name(record: EventRecord) -> str:
 
 
 def _reference_of(obj: JsonObject, key: ObjectKey) -> JsonObject:
-    """Only the parts of an object that an event names: the queue must not hold
-    specs.
+    """Return the parts of an object that an event names, because the queue must not
+    hold specs.
     """
     return {
         "apiVersion": obj.get("apiVersion"),

@@ -41,9 +41,8 @@ class ExecAuthenticator:
         *,
         clock: Clock,
     ) -> None:
-        """run: `ExecPlugin.run`.
-
-        Runs it for the first time. Raises KubeCredentialError.
+        """run: `ExecPlugin.run`, which is called for the first time here. Raises
+        KubeCredentialError.
         """
         self._run = run
         self._clock = clock
@@ -112,7 +111,7 @@ class ExecAuthenticator:
             self._flights.do(_RENEWAL, self._renewal, at_most_seconds=0.0)
 
     def _renewal(self) -> None:
-        """The renewal thread; one at a time."""
+        """Run the plug-in on the renewal thread; there is one at a time."""
         failure = None
         try:
             self._take(self._run())

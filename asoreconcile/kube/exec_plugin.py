@@ -39,8 +39,8 @@ _CONFIG = "client.authentication.k8s.io/exec"
 
 @attrs.frozen
 class Credential:
-    """The credential that a program printed. expires: None is never. certificate, key:
-    PEM, or b"".
+    """The credential that a program printed. expires: time of expiry; None for never.
+    certificate, key: PEM, or b"".
     """
 
     token: str = attrs.field(default="", repr=False)
@@ -61,11 +61,15 @@ class ExecPlugin:
 
     @property
     def name(self) -> str:
-        """Its name in messages, without arguments, which may contain secrets."""
+        """The name of the program in messages, without arguments, which may contain
+        secrets.
+        """
         return Path(self.command[0]).name
 
     def run(self) -> Credential:
-        """Run it once. Blocks for `seconds` at most. Raises KubeCredentialError."""
+        """Run the program once. Blocks for `seconds` at most. Raises
+        KubeCredentialError.
+        """
         return _credential(self.name, self._output(), str(self.info["apiVersion"]))
 
     def _output(self) -> bytes:
@@ -103,7 +107,9 @@ class ExecPlugin:
         return output
 
     def _stderr_tail(self, stderr: bytes | None) -> str:
-        """Return the end of its stderr, with the values of its environment hidden."""
+        """Return the end of the program's stderr, with the values of its environment
+        hidden.
+        """
         text = (stderr or b"").decode("utf-8", "replace").strip()
         # Complete values of any length: the secret registry ignores short ones.
         for value in self.environment.values():
@@ -135,8 +141,8 @@ def exec_plugin(
     """Return the program of a user's `exec`, which `check_entry` took. Raises OSError
     for the cluster's authority, ValueError without a terminal that it needs.
 
-    cluster: the context's, for programs that request it. folder, cluster_folder: the
-    folders of the files that define user and cluster.
+    cluster: cluster of the context, for programs that request it. folder,
+    cluster_folder: the folders of the files that define user and cluster.
     """
     command = entry["command"]
     # With a path separator it is relative to the kubeconfig, without one it is on the
@@ -213,7 +219,9 @@ def _credential(name: str, output: bytes, version: str) -> Credential:
 
 
 def _end(process: "subprocess.Popen[bytes]", *, alone: bool) -> None:
-    """Kill it; alone: it has its own process group, which is killed as a whole."""
+    """Kill a process. alone: whether it has its own process group, which is then killed
+    as a whole.
+    """
     with suppress(ProcessLookupError):
         if alone:
             os.killpg(process.pid, signal.SIGKILL)

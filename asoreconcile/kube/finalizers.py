@@ -21,7 +21,7 @@ def add_finalizer(obj: AnyObject, name: str) -> bool:
     changed it.
 
     name: `domain/what`, such as `example.com/release-disk`. The server refuses new
-    ones once the object is being deleted. Raises ValueError for a name without a
+    finalizers once the object is being deleted. Raises ValueError for a name without a
     domain, which the server refuses for its own kinds.
     """
     if not isinstance(obj, dict):

@@ -58,7 +58,9 @@ def _compare_lists(
 
 
 def _same(before: Any, after: Any) -> bool:
-    """JSON equality: Python treats 1, 1.0 and True as equal, JSON does not."""
+    """Return whether two values are equal as JSON. Python treats 1, 1.0 and True as
+    equal, JSON does not.
+    """
     if isinstance(before, dict | list):
         return False
     return type(before) is type(after) and bool(before == after)

@@ -1,10 +1,10 @@
 """Kubeconfig files: the current context's cluster and user, used as kubectl uses them.
 
-This project itself handles what changes while the client runs: rotated token and
-certificate files, and plug-ins (`exec`, `auth-provider`). Only an `auth-provider` loads
-the `kubernetes` package, which brings pydantic and oauthlib along (`auth_provider`).
-A refusal names the file, the entry and the member, and quotes no value that may be
-secret. Compared with clientcmd in `tests/contract/test_contract_clientcmd.py`.
+This module handles changes while the client runs: rotated token and certificate files,
+and plug-ins (`exec`, `auth-provider`). Only an `auth-provider` loads the `kubernetes`
+package, which brings pydantic and oauthlib along (`auth_provider`). A refusal names the
+file, the entry and the member, and quotes no value that may be secret. Compared with
+clientcmd in `tests/contract/test_contract_clientcmd.py`.
 """
 
 import base64
@@ -41,8 +41,8 @@ _MAX_PORT = 65535
 def load(paths: str, *, clock: Clock, context: str = "") -> ClusterConfig:
     """Return a context of one or several files. Raises KubeConfigError.
 
-    paths: one path, or several with `:` between; where two name the same thing, the
-    first wins. context: its name; if empty, the current context.
+    paths: one path, or several with `:` between; if two define the same entry, the
+    first wins. context: name of the context; if empty, the current context.
     """
     try:
         return _load(paths, context, clock=clock)
@@ -53,7 +53,9 @@ def load(paths: str, *, clock: Clock, context: str = "") -> ClusterConfig:
 
 
 def _reason(error: Exception) -> str:
-    """Return what is wrong; of a file's error its path, and nothing of its content."""
+    """Return the reason of an error. For an error of a file it names the path, and
+    quotes nothing of the content.
+    """
     if isinstance(error, OSError):
         named = f": {error.filename}" if error.filename else ""
         return f"{error.strerror or type(error).__name__}{named}"
@@ -206,7 +208,7 @@ def _check_proxy(cluster: NamedEntry) -> None:
 
 
 def _check_user(user: NamedEntry) -> None:
-    """Refuse what kubectl refuses of a user. Raises KubeConfigError."""
+    """Check the members of a user as kubectl does. Raises KubeConfigError."""
     members = user.members
     has_basic = bool(members["username"] or members["password"])
     if members["token"] and has_basic:
@@ -249,7 +251,9 @@ def _has_certificate(user: NamedEntry) -> bool:
 
 
 def _pem(entry: NamedEntry, member: str) -> Pem | None:
-    """A member that is in the file itself (`-data`), or a path to it."""
+    """Return a member's content in the file itself (`-data`), or the path of its
+    file.
+    """
     data, path = entry.members[f"{member}-data"], entry.path(member)
     if data and path:
         entry.refuse(f"{member}-data: there is {member} too; leave one out")
@@ -281,7 +285,9 @@ def _certificates(user: NamedEntry, cluster: NamedEntry) -> ClientCertificates:
 
 @contextmanager
 def _about(entry: NamedEntry, member: str) -> Iterator[None]:
-    """Say where the cause of an error is. Raises KubeConfigError."""
+    """Return a context that turns an error into a KubeConfigError which names the entry
+    and the member.
+    """
     try:
         yield
     except (AsoreconcileError, OSError, ValueError, ImportError) as error:

@@ -1,8 +1,8 @@
 """Kubeconfig files as kubectl reads them: each member by its type, with clear refusals.
 
-Nothing is taken by its truth: a quoted "false" is text, and refused where true or false
-is expected. A refusal names the file, the entry and the member, and quotes no value:
-keys and tokens are among them.
+Values are not converted: a quoted "false" is text, and is refused in place of true or
+false. A refusal names the file, the entry and the member, and quotes no value: keys and
+tokens are among them.
 """
 
 import base64
@@ -47,14 +47,14 @@ class NamedEntry:
 
 @attrs.frozen
 class KubeConfigFile:
-    """One file's content; a later entry of a name that is there already is refused."""
+    """The content of one file. A second entry of the same name is refused."""
 
     current_context: str
     entries: dict[tuple[str, str], NamedEntry]
 
 
 def anonymous(context: NamedEntry) -> NamedEntry:
-    """Return the user of a context that names no known one: without a credential."""
+    """Return a user without a credential, for a context that names no known user."""
     return NamedEntry("user", context.members["user"], _USER(None, ""), context.file)
 
 

@@ -72,10 +72,10 @@ class Listing:
 class _Splitter:
     """Cuts the inside of an array of objects between one object and the next.
 
-    A place that looks like it may be inside an object. No part of a JSON object is a
-    whole one, so a piece that can be decoded ends where the object does. An object may
-    be made of nothing but such places, or be no JSON: after a few of them its brackets
-    are counted, so that it costs no more than its length, and none of those after it.
+    A boundary between objects is guessed by its text, which may also occur inside an
+    object. A piece that can be decoded is a complete object, because no part of a JSON
+    object is one. If a few guesses fail for an object, its brackets are counted
+    instead, so that the time for it stays proportional to its length.
     """
 
     def __init__(self, text: bytes) -> None:
@@ -89,7 +89,7 @@ class _Splitter:
         self.rest += text
 
     def whole(self) -> Iterator[JsonObject]:
-        """The objects that are complete; they leave `rest`."""
+        """Return the complete objects, and remove them from `rest`."""
         if not self._between:
             beginning = _BEGINNING.match(self.rest)
             if beginning is None:

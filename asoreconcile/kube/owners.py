@@ -108,8 +108,8 @@ def controller_of(obj: AnyObject) -> JsonObject | None:
 
 
 def is_controlled_by(obj: AnyObject, owner: AnyObject) -> bool:
-    """Return whether an owner is the object's controller. Compares uids, as names are
-    reused.
+    """Return whether an owner is the object's controller. Uids are compared, because
+    names are reused.
     """
     manager = controller_of(obj)
     return manager is not None and manager.get("uid") == uid_of(owner) != ""

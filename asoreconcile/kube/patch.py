@@ -27,8 +27,8 @@ def merge_patch(before: JsonObject, after: JsonObject) -> JsonObject | None:
 
 @attrs.frozen
 class _Pair:
-    """Two values at the same place of two objects; holder, name: where their change
-    belongs.
+    """Two values at the same place of two objects. holder, name: the part of the patch
+    for their change, and its key there.
     """
 
     before: JsonObject

@@ -75,8 +75,8 @@ class RestClient:
         max_retries: int,
         read_seconds: float = READ_SECONDS,
     ) -> None:
-        """read_seconds: limit for one document with its retries. For the others see
-        `KubeClient`.
+        """read_seconds: limit for one document with its retries. The other arguments
+        are those of `KubeClient`.
         """
         self._read_seconds = read_seconds
         self._transport = transport
@@ -162,7 +162,7 @@ class RestClient:
 
     @cached_property
     def own_loop(self) -> StreamLoop:
-        """The thread that receives the streams of readers that block."""
+        """The loop whose thread receives the streams of blocking readers."""
         return self.loop(Threads.timed_by(self._clock))
 
     def await_news(self, news: StopSignal, pause: float | None) -> None:
@@ -179,7 +179,9 @@ class RestClient:
             reconcile_context.check()
 
     def loop(self, threads: Threads) -> StreamLoop:
-        """A thread for streams, that `close` ends; it begins with the first of them."""
+        """Return a loop whose thread receives streams. The thread starts with the first
+        stream, and `close` ends it.
+        """
         return self._transport.loop(threads)
 
     def streaming(
@@ -192,10 +194,12 @@ class RestClient:
         read_seconds: float,
         on_news: Callable[[], None],
     ) -> Coroutine[Stream]:
-        """Return an answer to be read as it arrives, once the server has accepted.
+        """Return a response that is read as it arrives, once the server has accepted
+        the request.
 
-        read_seconds: the longest silence. on_news: called when there may be more to
-        read, on any thread. Raises ApiError, TransportError; StoppedError once closed.
+        read_seconds: longest silence of the server. on_news: function called, on any
+        thread, when there may be more to read. Raises ApiError, TransportError;
+        StoppedError once closed.
         """
         begin = partial(
             self._transport.begin,
@@ -272,10 +276,10 @@ class RestClient:
         return stream
 
     def _await_turn(self, method: str) -> None:
-        """Wait as long as the limiter says.
+        """Wait for the rate limiter.
 
-        Raises StoppedError; TransportError at once when it says longer than the
-        reconcile has left.
+        Raises StoppedError; raises TransportError at once if the wait is longer than
+        the time left for the reconcile.
         """
         self._check_open()
         pause = self._limiter.delay(None) if self._limiter is not None else 0.0
@@ -292,8 +296,10 @@ class RestClient:
             reconcile_context.check()
 
     def _wait(self, method: str, seconds: float) -> bool:
-        """Return whether the client closed meanwhile, or a stop came; a write, which
-        may tell of what was done, goes on if that is before the stop's end.
+        """Wait; return whether the client was closed or a stop was requested meanwhile.
+
+        A stop does not interrupt a write, which may record results, if the wait ends
+        before the stop does.
         """
         context = reconcile_context.current()
         stop = context.stop if context else None
@@ -315,7 +321,8 @@ class RestClient:
     def _count(self, method: str, path: str, code: int | str, began: float) -> None:
         """Count a request.
 
-        began: by the clock. Of a stream that is until its first bytes.
+        began: start of the request, by the clock. For a stream the time until its first
+        bytes is counted.
         """
         seconds = self._clock.monotonic() - began
         _log.debug(

@@ -33,7 +33,7 @@ def _check_resource(_selection: object, _field: Any, resource: Any) -> None:
 
 @attrs.frozen
 class Selection:
-    """Which objects of a kind, and how much of each. Rule: CA-2.
+    """A selection of the objects of a kind, and of the parts of each. Rule: CA-2.
 
     namespace: None is all namespaces, or the one that a client is bound to. Selectors
     are strings, `app=mine`, and applied by the server; TypeError for other types.
@@ -59,7 +59,7 @@ class Selection:
         }
 
     def accepts(self, *, listed: bool = False) -> str:
-        """Return the `Accept` header for one object of it, or for a list."""
+        """Return the `Accept` header for one object of the selection, or for a list."""
         if not self.metadata_only:
             return JSON
         form = "PartialObjectMetadataList" if listed else "PartialObjectMetadata"
@@ -77,9 +77,9 @@ def selection_of(what: ApiResource | Selection) -> Selection:
 class ListOptions:
     """The resource version, page size and continue token of a list.
 
-    resource_version: None is the most recent, "0" any version the server has cached,
-    any other a state no older than that. limit: the page size. continue_token: of the
-    next page.
+    resource_version: None for the most recent state, "0" for any state that the server
+    has cached, any other version for a state not older than that. limit: page size.
+    continue_token: token of the page to read.
     """
 
     resource_version: str | None = None
@@ -88,7 +88,7 @@ class ListOptions:
 
     @property
     def query(self) -> dict[str, str]:
-        """The query parameters; the URL builder drops empty values."""
+        """Return the query parameters; the URL builder drops empty values."""
         at_least = self.resource_version not in (None, "", "0")
         return {
             "resourceVersion": self.resource_version or "",

@@ -16,8 +16,8 @@ _GRACE_SECONDS = 10.0
 class KubeStreams:
     """Lists and watches in steps that block no thread. Safe from any thread.
 
-    wake: called, on any thread, when there may be more to read. `polled` yields None to
-    wait for it.
+    wake: function called, on any thread, when there may be more to read. `polled`
+    yields None to wait for that call.
     """
 
     def __init__(
@@ -28,7 +28,7 @@ class KubeStreams:
         *,
         read_seconds: float,
     ) -> None:
-        """`KubeClient.in_steps` makes them."""
+        """Create the streams; `KubeClient.in_steps` does."""
         self._exchange = exchange
         self._path = path
         self._loop = loop
@@ -62,7 +62,9 @@ class KubeStreams:
         wake: Callable[[], None],
         allow_bookmarks: bool = True,
     ) -> Coroutine[WatchStream]:
-        """See `KubeClient.watch`. Raises as `listing`."""
+        """Open a watch, with the arguments of `KubeClient.watch`. Raises as
+        `listing`.
+        """
         stream = yield from self._exchange.streaming(
             self._loop,
             self._path(what),

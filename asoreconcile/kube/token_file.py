@@ -45,7 +45,7 @@ class TokenFile:
             return self._header != old
 
     def _reread(self) -> None:
-        """Caller holds the lock."""
+        """Read the file and keep its token. The caller holds the lock."""
         # Also after a failure: look for a missing file once a minute, not at each
         # request.
         self._read_at = self._clock.monotonic()

@@ -66,7 +66,8 @@ class Transport:
         before_write: Fence | None = None,
         clock: Clock | None = None,
     ) -> None:
-        """read_seconds, before_write: see `KubeClient`. clock: `HandlePool`'s.
+        """read_seconds, before_write: arguments of `KubeClient`. clock: argument of
+        `HandlePool`.
 
         Raises KubeConfigError.
         """
@@ -162,9 +163,10 @@ class Transport:
         whole_seconds: float | None,
         on_news: Callable[[], None],
     ) -> Stream:
-        """Like `stream`, without waiting for the head: see `Stream.is_answered`.
+        """Send a request, and return its response without waiting for the head
+        (`Stream.is_answered`).
 
-        on_news: called when there may be more to read, on any thread.
+        on_news: function called, on any thread, when there may be more to read.
         """
         request, asked_as = self._request("GET", target, headers, None)
         limits = StreamLimits(
@@ -244,8 +246,8 @@ class Transport:
 
 
 def _destination(config: ClusterConfig) -> Destination:
-    """Return where the API server listens. Raises KubeConfigError, which does not
-    quote the URL, as it may contain a password.
+    """Return the address of the API server. Raises KubeConfigError, which does not
+    quote the URL, because it may contain a password.
     """
     what = "proxy-url"
     try:

@@ -16,12 +16,12 @@ class WatchStream:
         stream: Stream,
         wait: Callable[[float | None], None] = lambda _: None,
     ) -> None:
-        """wait: called with None by a reader that blocks, to wait for more."""
+        """wait: function that a blocking reader calls with None to wait for more."""
         self.stream = stream
         self._wait = wait
 
     def __iter__(self) -> Iterator[tuple[str, JsonObject]]:
-        """Ends when the server ends the watch, or `close` is called.
+        """Iterate until the server ends the watch, or `close` is called.
 
         Raises TransportError if the connection breaks, DecodeError for a line that
         is not an event.
@@ -33,7 +33,7 @@ class WatchStream:
                 yield event
 
     def polled(self) -> Iterator[tuple[str, JsonObject] | None]:
-        """Iterate, but yield None instead of waiting (`KubeStreams`)."""
+        """Yield the pairs, and None instead of waiting (`KubeStreams`)."""
         for line in self.stream.lines():
             if line:
                 event = _event(line)

@@ -67,7 +67,7 @@ class Writes(ABC):
         """Create an object in the namespace it names, or a subresource of that object
         (an eviction, a token request, which state their own kind).
 
-        obj: without apiVersion and kind it gets the resource's.
+        obj: the object; missing apiVersion and kind are set from the resource.
         """
         key = key_of(obj)
         # A POST goes to the collection; only a subresource takes one at the object's
@@ -99,7 +99,8 @@ class Writes(ABC):
     ) -> JsonObject:
         """Replace an object, at its resource version.
 
-        obj: as `create`.
+        obj: the object, with the resource version to replace. Missing apiVersion and
+        kind are set as by `create`.
         """
         # Other subresources, such as scale, have their own kinds.
         if subresource in ("", "status"):
@@ -165,8 +166,8 @@ class Writes(ABC):
     ) -> JsonObject:
         """Server-side apply an object; the argument is not changed.
 
-        owner, controller: the owner reference to set (`set_owner`). force: as in
-        `patch`.
+        owner, controller: arguments of `set_owner`, which sets the owner reference.
+        force: argument of `patch`.
         Raises AlreadyOwnedError, ValueError for an owner in another namespace.
         """
         stated = _of_kind(resource, obj)
@@ -210,7 +211,8 @@ class Writes(ABC):
         grace_seconds: int | None = None,
         dry_run: bool = False,
     ) -> JsonObject:
-        """Delete an object, if given only with that uid and resource version.
+        """Delete an object. If a uid or resource version is given, only an object with
+        it is deleted.
 
         propagation: Background, Foreground or Orphan. grace_seconds: before a pod is
         killed. Returns a Status, or the object while finalizers or a grace period hold

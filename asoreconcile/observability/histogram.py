@@ -37,9 +37,9 @@ class Histogram:
             self._sum += seconds
 
     def read(self) -> tuple[list[int], float]:
-        """The counts of each bucket and of +Inf, and the sum of seconds.
+        """Return the counts of each bucket and of +Inf, and the sum of seconds.
 
-        No counts before the first duration.
+        There are no counts before the first duration.
         """
         with self._lock:
             return self._counts.copy(), self._sum
@@ -75,7 +75,7 @@ class HistogramFamily(Collector):
         return series
 
     def collect(self) -> Iterator[Metric]:
-        """The family with every series that has observations; called at each
+        """Yield the family with every series that has observations; called at each
         scrape.
         """
         family = self._family()

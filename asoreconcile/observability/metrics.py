@@ -39,7 +39,7 @@ _InformerState = tuple[
 class QueueSnapshot:
     """A queue's numbers at one moment.
 
-    depth: ready keys by priority label. adds, retries: totals since it was made.
+    depth: ready keys by priority label. adds, retries: totals since the queue was made.
     unfinished_seconds, longest_seconds: sum and maximum of the ages of the keys being
     processed.
     """
@@ -53,7 +53,7 @@ class QueueSnapshot:
 
 @attrs.frozen
 class QueueMetrics:
-    """One queue's part."""
+    """The series of one queue."""
 
     queue_seconds: Histogram
     work_seconds: Histogram
@@ -129,7 +129,7 @@ class RuntimeMetrics:
         """Count one request to the Kubernetes API.
 
         code: the status, or `<error>` without a response. method: GET also for a LIST.
-        seconds: until the response; for a watch until it began.
+        seconds: time until the response; for a watch, until it began.
         """
         series = self._by_request.get((code, method, host))
         if series is None:
@@ -189,7 +189,9 @@ class _Scraped(Collector):
         return self._collect()
 
     def describe(self) -> list[Metric]:
-        """Return no families: without this method, registering would scrape."""
+        """Return no families, so that registering the collector does not call the
+        function.
+        """
         return []
 
 

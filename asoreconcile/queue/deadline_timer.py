@@ -9,7 +9,8 @@ from asoreconcile.base.clock import Clock, Timer
 
 
 class DeadlineTimer:
-    """Calls back at the earliest moment set; then it is unset. Rules: DQ-4, TH-2.
+    """A timer that calls a function at the earliest requested time, and is then unset.
+    Rules: DQ-4, TH-2.
 
     Safe from any thread. The call runs on the clock's timer thread, without a lock.
     """
@@ -22,8 +23,8 @@ class DeadlineTimer:
         self._timer: Timer | None = None
 
     def set(self, at: float) -> None:
-        """Fire at `at` (`Clock.monotonic` seconds), or earlier if already set
-        earlier.
+        """Call the function at `at` (`Clock.monotonic` seconds), or earlier if an
+        earlier time is set.
         """
         with self._lock:
             if at >= self._at:

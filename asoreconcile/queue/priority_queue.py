@@ -60,14 +60,16 @@ class PriorityQueue(Generic[Key]):
         self._live += 1
 
     def remove(self, entry: QueueItem[Key]) -> QueueItem[Key]:
-        """Remove an entry out of turn; returns the entry that replaces it."""
+        """Remove an entry before its turn. Returns the entry that replaces it."""
         level, group = self._levels[entry.priority], self._group_of(entry.key)
         replacement = level[group].remove(entry)
         self._removed_one(entry.priority, level, group)
         return replacement
 
     def pop(self) -> QueueItem[Key] | None:
-        """Remove and return the next entry, if any; it is unqueued then."""
+        """Remove and return the next entry, which is then unqueued; None if there is
+        none.
+        """
         if not self._levels:
             return None
         priority = max(self._levels)

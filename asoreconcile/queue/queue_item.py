@@ -1,5 +1,5 @@
-"""One key of a queue, from its first add until no worker holds it and it is not queued
-again.
+"""The item of one key of a queue, from the key's first add until no worker holds the
+key and it is not queued.
 
 Changed only by the queue that owns it, under that queue's lock.
 """
@@ -60,7 +60,7 @@ class QueueItem(Generic[Key]):
         self.taken_at: float | None = None
 
     def replaced(self) -> "QueueItem[Key]":
-        """Mark this entry GONE; return an unqueued entry that replaces it."""
+        """Mark this item GONE; return an unqueued item that replaces it."""
         self.state = _GONE
         replacement = QueueItem(self.key, self.priority, self.ready_since)
         replacement.order = self.order

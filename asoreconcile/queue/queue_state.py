@@ -53,7 +53,7 @@ class QueueState(Generic[Key]):
         """Add a key that is ready at a given time, which may be past.
 
         A known key keeps the higher priority and the earlier time, but not earlier than
-        the end of its holds. not_before: the end of a hold; NEVER is none.
+        the end of its holds. not_before: the end of a hold; NEVER if there is no hold.
         Rules: PQ-2, PQ-3, PQ-4.
         """
         new = QueueItem(key, priority, now)
@@ -92,8 +92,8 @@ class QueueState(Generic[Key]):
         return self._make_ready(entry, now)
 
     def finish(self, key: Key) -> float | None:
-        """Record that a worker is done with the key; returns when the worker took it,
-        None if no worker holds it.
+        """Record that a worker is done with the key. Returns the time at which the
+        worker took it; None if no worker holds it.
 
         A key that was added meanwhile joins the tail of its priority. Rules: WQ-4,
         WQ-5.

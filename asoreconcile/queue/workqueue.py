@@ -9,7 +9,7 @@ synchronous, and shutting down twice is harmless.
     queue_state.py     each key's item from add to done, and the invariants
     entry_heap.py      entries in an order, without those that are gone
     priority_queue.py  the order in which ready keys are taken
-    here               the lock, the waiters in `get`, the timer, shutting down
+    X
 
 One lock guards a queue's whole state. Nothing else runs under it: no logging, no
 timers, no metrics, and no caller's code but the fairness function and reading the clock
@@ -143,8 +143,8 @@ class WorkQueue(Generic[Key]):
     def get(self) -> Item[Key] | None:
         """Block until a key is ready and take it; call `done` after the work.
 
-        None: the worker should end, because the queue is shut down and nothing is
-        ready, or because `release_idle` chose it. Rules: WQ-3, PQ-3, PQ-5.
+        Returns None if the worker should end, because the queue is shut down and
+        nothing is ready, or because `release_idle` chose it. Rules: WQ-3, PQ-3, PQ-5.
         """
         with self._lock:
             while (entry := self._ready.pop()) is None:
@@ -271,7 +271,7 @@ class WorkQueue(Generic[Key]):
         return len(self._ready) > self._waiting
 
     def _wait(self) -> None:
-        """Caller holds the lock, and holds it again afterwards."""
+        """Wait for a key. The caller holds the lock, and holds it again afterwards."""
         self._waiting += 1
         try:
             self._available.wait()

@@ -1,4 +1,4 @@
-"""Keep secrets out of texts: a registered value is replaced by `***`.
+"""Keeps secrets out of texts: a registered value is replaced by `***`.
 
     register(password, namespace="shop")              # read from a Secret of `shop`
     redact("bad password 'hunter22'", namespace="shop")

@@ -1,4 +1,5 @@
-"""The forms that a secret is looked for in, and which pieces of it count. Pure.
+"""The forms in which a secret is searched, and the shortest pieces of it that count.
+Pure.
 
 Texts and secrets are compared in one canonical spelling: lower case, with the two
 alphabets of base64 taken for the same.
@@ -45,8 +46,9 @@ _NAME = re.compile(
 class Pattern:
     """A secret in one of the forms in which a text may quote it.
 
-    text: canonical. floor: the fewest characters of it that count as a piece.
-    is_encoded: base64, so that a character at either end may be half the secret's.
+    text: text in canonical spelling. floor: the fewest characters that count as a
+    piece. is_encoded: whether it is base64, in which a character at either end may be
+    only partly the secret's.
     """
 
     text: str = attrs.field(repr=False)
@@ -55,7 +57,9 @@ class Pattern:
 
     @property
     def stride(self) -> int:
-        """Steps between indexed pieces, such that each part of `floor` holds one."""
+        """The distance between indexed pieces, such that each part of `floor`
+        characters contains one.
+        """
         return max(1, self.floor - GRAM + 1)
 
     def counts(self, begin: int, end: int) -> bool:
@@ -114,7 +118,9 @@ def short_forms(value: str) -> list[str]:
 
 
 def encoded(value: str) -> Iterator[str]:
-    """Its base64 at each alignment, without the characters that neighbours share."""
+    """Return the base64 of a value at each alignment, without the characters that
+    depend on its neighbours.
+    """
     data = value.encode("utf-8", "surrogatepass")
     for before, shared in ((0, 0), (1, 2), (2, 3)):
         text = base64.b64encode(bytes(before) + data).decode()

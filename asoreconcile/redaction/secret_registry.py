@@ -1,8 +1,8 @@
 """The secrets that are known, by namespace, and the search for them in texts.
 
 Every pattern is indexed by pieces of GRAM characters, a stride apart; a text is looked
-up at each of its positions, and what is found is extended to both sides. So the time
-for a text does not grow with the number of secrets: about 0.1 us a character.
+up at each of its positions, and each match is extended to both sides. So the time for a
+text does not grow with the number of secrets: about 0.1 us a character.
 """
 
 import re
@@ -122,7 +122,7 @@ class SecretRegistry:
         self._shown: dict[tuple[str | None, str], str] = {}
 
     def hold(self) -> None:
-        """Prevent changes until `let_go`, for the moment of a fork."""
+        """Prevent changes until `let_go`, while the process forks."""
         self._lock.acquire()
 
     def let_go(self) -> None:
@@ -195,7 +195,7 @@ class SecretRegistry:
             self._shown = {}
 
     def _know_of(self, namespace: str, value: str) -> None:
-        """Caller holds the lock."""
+        """Add a value to a namespace's secrets. The caller holds the lock."""
         scope = self._scopes.get(namespace)
         if scope is None:
             scope = _Scope()
@@ -298,8 +298,10 @@ def _pieces(pattern: Pattern) -> Iterable[tuple[str, int]]:
 
 
 def _short_pattern(values: Iterable[str]) -> re.Pattern[str] | None:
-    """Return values of GRAM characters and more anywhere, shorter ones by themselves,
-    and the shortest, and those that are words, in quotes.
+    """Return a pattern that finds short values.
+
+    Values of GRAM characters or more match anywhere, shorter ones only as separate
+    words, and the shortest, as well as values that are words, only in quotes.
     """
     forms: dict[str, str] = {}
     for value in values:

@@ -1,4 +1,4 @@
-"""Undo the escapes of a text and keep the original place of each character. Pure.
+"""Undoes the escapes of a text and keeps the original place of each character. Pure.
 
 Percent-encoding, HTML entities and the backslashes of JSON and Python are each undone
 once a round: a text that was escaped twice is plain after two rounds.
@@ -95,7 +95,7 @@ def _characters(escape: str) -> Iterator[tuple[str, int]]:
     elif escape[0] == "&":
         import html
 
-        # Entities in capitals are what an upper-casing gateway leaves of them.
+        # An upper-casing gateway turns entities into capitals.
         text = html.unescape(escape)
         text = html.unescape(escape.lower()) if text == escape else text
         for char in text:

@@ -49,7 +49,7 @@ IMMUTABLE = Rule("self == oldSelf", "is immutable")
 class Schema:
     """Schema keywords of a field. None and empty values are left out.
 
-    name: in JSON; default the Python name in camelCase, without a trailing `_`.
+    name: name in JSON; by default the Python name in camelCase, without a trailing `_`.
     minimum, maximum: limits of numbers, inclusive unless exclusive is set. pattern:
     unanchored pattern of strings. format: such as `ipv4`, `uri`, `int32`.
     min_length, max_length: characters of a string, items of a list, entries of a map.
@@ -89,7 +89,9 @@ class Schema:
     items: "Schema | None" = None
 
     def __hash__(self) -> int:
-        """Hash what is never a list: types in a union are hashed with their notes."""
+        """Hash only fields that are never lists. Python hashes the types of a union
+        together with their notes.
+        """
         return hash((self.name, self.minimum, self.maximum, self.pattern, self.format))
 
 
@@ -141,7 +143,7 @@ class ScalePaths:
     selector: str = ""
 
     def document(self) -> Mapping[str, str]:
-        """Like `subresources.scale`."""
+        """Return the value of `subresources.scale`."""
         made = {
             "specReplicasPath": self.spec_replicas,
             "statusReplicasPath": self.status_replicas,

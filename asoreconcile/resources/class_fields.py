@@ -17,8 +17,8 @@ from asoreconcile.resources.annotations import Schema
 
 
 class InexpressibleError(ValueError):
-    """A constraint that no schema can express; the text shows it and says what to
-    do.
+    """A constraint cannot be expressed by a schema. The text shows the constraint and
+    gives advice.
     """
 
 
@@ -47,8 +47,8 @@ _WITHOUT_EFFECT = frozenset(
 
 
 def understood(note: Any) -> Iterator[Any]:
-    """Yield a note of `Annotated` in our words; a note that is of no concern is
-    unchanged.
+    """Yield a note of `Annotated` as one of this library's notes; an unrelated note is
+    yielded unchanged.
 
     Raises InexpressibleError for a constraint that no schema can express.
     """
@@ -66,7 +66,7 @@ def understood(note: Any) -> Iterator[Any]:
 
 
 def understood_all(notes: Iterable[Any]) -> Iterator[Any]:
-    """Yield all notes in our words, in their order."""
+    """Yield all notes as `understood` does, in their order."""
     for note in notes:
         yield from understood(note)
 
@@ -119,7 +119,8 @@ NOTHING = _Nothing()
 
 @attrs.frozen
 class ClassField:
-    """One field. argument: its name in `__init__`. type: without `Annotated`.
+    """One field of a class. argument: name of the field in `__init__`. type: type
+    without `Annotated`.
 
     notes: the `Annotated` metadata, outermost first. default: a factory; None if the
     field is required.
@@ -155,7 +156,7 @@ def is_field_class(kind: object) -> bool:
 
 
 def fields_of(kind: type) -> tuple[ClassField, ...]:
-    """Its fields, in their order.
+    """Return the fields of a class, in their order.
 
     Raises ResourceError for a duplicate JSON name, NameError for a type that is not
     defined yet.
@@ -219,8 +220,8 @@ def _made(cls: type, raw: _RawField, hints: dict[str, Any]) -> ClassField:
 
 
 def _without_inner_notes(kind: Any, notes: list[Any]) -> tuple[Any, list[Any]]:
-    """Return `Annotated[int, X] | None` as `int | None` with the note X, as no note
-    says anything of null.
+    """Return `Annotated[int, X] | None` as `int | None` with the note X, because notes
+    do not apply to null.
     """
     if get_origin(kind) not in (Union, types.UnionType):
         return kind, notes
@@ -232,7 +233,9 @@ def _without_inner_notes(kind: Any, notes: list[Any]) -> tuple[Any, list[Any]]:
 
 
 def camel_case(name: str) -> str:
-    """`api_version` as `apiVersion`; `_` at either end counts for nothing."""
+    """Return a name in camelCase: `api_version` as `apiVersion`. A `_` at either end is
+    dropped.
+    """
     first, *rest = name.strip("_").split("_")
     return first + "".join(part[:1].upper() + part[1:] for part in rest)
 

@@ -178,7 +178,7 @@ class TypedWrites(Writes):
     def update_outcome(
         self, obj: T, change: Callable[[T], T | bool | None]
     ) -> tuple[OperationResult, T]:
-        """Like `update`, and also returns what was done."""
+        """Change an object as `update` does. Also return the action taken."""
         if not obj.metadata.resource_version:
             raise ValueError(f"{obj.metadata.key} was not read: create it")
         kind: TypedKind[T] = kind_of(type(obj))
@@ -239,7 +239,7 @@ class TypedClient(TypedWrites, KubeClient):
     @overload
     def get(self, resource: type[T], key: ObjectKey) -> T: ...
     def get(self, resource: Any, key: ObjectKey, **options: Any) -> Any:
-        """One object, read from the server. As `KubeClient.get`.
+        """Return one object, read from the server. As `KubeClient.get`.
 
         Raises ObjectDecodeError for an object that the class cannot hold.
         """
@@ -304,7 +304,7 @@ class TypedCachedClient(TypedWrites, CachedClient):
     @overload
     def get(self, resource: type[T], key: ObjectKey) -> T: ...
     def get(self, resource: Any, key: ObjectKey, **options: Any) -> Any:
-        """Your own copy of an object from the cache. As `CachedClient.get`.
+        """Return a private copy of an object from the cache. As `CachedClient.get`.
 
         Raises ObjectDecodeError for an object that the class cannot hold.
         """
@@ -338,7 +338,8 @@ class TypedCachedClient(TypedWrites, CachedClient):
     def list(
         self, resource: Any, *, strict: bool = False, **options: Any
     ) -> Sequence[Any]:
-        """Your own copies of objects from the cache, sorted. As `CachedClient.list`.
+        """Return private copies of objects from the cache, sorted. As
+        `CachedClient.list`.
 
         An object that does not fit the class is left out, and is in `unreadable` of the
         result. strict: raise ObjectDecodeError instead, for decisions about absence.

@@ -34,9 +34,10 @@ _EMPTY: tuple[Any, ...] = (None, [], {})
 
 
 class ObjectDecodeError(AsoreconcileError):
-    """An object that does not fit its class: only a change of the object or the class
-    helps. It is retried all the same, as it may be about another object than the one
-    that is reconciled.
+    """An object does not fit its class; only a change of the object or the class helps.
+
+    The reconcile is retried anyway, because the error may be about another object than
+    the reconciled one.
     """
 
 
@@ -49,8 +50,10 @@ class Codec(Generic[T]):
     write: Encode
 
     def decode(self, document: JsonObject) -> T:
-        """Return a new instance. document: do not use it afterwards, as untyped lists
-        and maps are not copied.
+        """Return a new instance.
+
+        document: the caller must not use it afterwards, because untyped lists and maps
+        are not copied.
 
         Raises ObjectDecodeError, which names the field.
         """
@@ -100,7 +103,9 @@ def codec_of(kind: type[T]) -> Codec[T]:
 
 
 class _Holder:
-    """A class that is being compiled: recursive references use this."""
+    """A placeholder for a class that is being compiled, which recursive references
+    use.
+    """
 
     def __init__(self, kind: type) -> None:
         self.kind = kind
@@ -152,8 +157,8 @@ class _Plan:
     omits: if true, an empty value is left out of the encoded object.
     omits_falsy: if true, zero and false are left out, too.
     default: encoded form of the field's default.
-    stands: whether that form is not empty. If so, a field that was missing when it was
-    decoded is left out again while it has the default value.
+    stands: whether that encoded form is not empty. If so, a field that was missing when
+    it was decoded is left out again while it has the default value.
     """
 
     field: ClassField

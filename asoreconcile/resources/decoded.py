@@ -1,4 +1,6 @@
-"""Lists of typed objects: one that its class cannot hold is left out, and named."""
+"""Lists of typed objects. An object that does not fit its class is left out, and
+recorded.
+"""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, Generic, TypeVar
@@ -20,7 +22,9 @@ class Decoding(Iterator[T], Generic[T]):
     def __init__(
         self, kind: TypedKind[T], documents: Iterable[JsonObject], *, strict: bool
     ) -> None:
-        """strict: raise ObjectDecodeError at the first object that does not fit."""
+        """strict: whether to raise ObjectDecodeError at the first object that does not
+        fit.
+        """
         self._kind = kind
         self._documents = iter(documents)
         self._strict = strict
@@ -46,7 +50,7 @@ class DecodedList(list[T]):
     def __init__(
         self, kind: TypedKind[T], documents: Iterable[JsonObject], *, strict: bool
     ) -> None:
-        """strict: see `Decoding`."""
+        """strict: argument of `Decoding`."""
         decoding = Decoding(kind, documents, strict=strict)
         super().__init__(decoding)
         self.unreadable = decoding.unreadable

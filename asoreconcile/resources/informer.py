@@ -32,7 +32,8 @@ class TypedInformer(Generic[T]):
         return self._kind.resource
 
     def get(self, key: ObjectKey) -> T | None:
-        """Your own copy of an object, never older than our own last write to it.
+        """Return a private copy of an object, never older than this process's last
+        write to it.
 
         Raises ObjectDecodeError if it does not fit the class, NotCachedError for a
         namespace that is not watched.
@@ -49,7 +50,7 @@ class TypedInformer(Generic[T]):
         limit: int | None = None,
         strict: bool = False,
     ) -> DecodedList[T]:
-        """Your own copies of objects, sorted by key. As `Informer.list`.
+        """Return private copies of objects, sorted by key. As `Informer.list`.
 
         An object that does not fit the class is left out, and is in `unreadable` of the
         result. strict: raise ObjectDecodeError instead, for decisions about absence.

@@ -44,7 +44,7 @@ def install_crds(
     timeout_seconds: limit until all of them are Established and served.
 
     Blocking. Raises ResourceError for an invalid CRD, or one that would drop stored
-    data; CrdNotEstablishedError; what the client raises.
+    data; CrdNotEstablishedError; the exceptions of the client.
     """
     wanted = [
         (versions, crd_of(*versions, conversion=conversion))

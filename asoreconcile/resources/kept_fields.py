@@ -1,11 +1,11 @@
-"""Keeps what an instance cannot hold of the object it was decoded from.
+"""Keeps facts about a decoded object that its instance cannot hold.
 
-These are fields that the class does not define, and which of its fields were present
-though empty, or absent though they have a default. They are kept outside the instance,
-by its identity and for its lifetime, as classes with slots accept no attributes. Most
-nested objects have nothing to keep, and cost nothing. `copy`, `deepcopy`, `pickle` and
-pydantic's `model_copy` take kept fields along; constructors, and so `attrs.evolve`, do
-not. Safe from any thread.
+These are the fields that the class does not define, and the names of fields that were
+present but empty, or absent although they have a default. They are kept outside the
+instance, by its identity and for its lifetime, as classes with slots accept no
+attributes. Most nested objects have nothing to keep, and cost nothing. `copy`,
+`deepcopy`, `pickle` and pydantic's `model_copy` take kept fields along; constructors,
+and so `attrs.evolve`, do not. Safe from any thread.
 """
 
 import copyreg
@@ -41,8 +41,8 @@ _pop = _KEPT.pop  # modules are emptied before the last instances go
 
 
 def keep(instance: object, kept: KeptFields) -> None:
-    """Keep this for the lifetime of the instance. Raises TypeError if the instance does
-    not support weak references.
+    """Keep fields for the lifetime of an instance. Raises TypeError if the instance
+    does not support weak references.
     """
     number = id(instance)
 
@@ -62,7 +62,7 @@ def kept_of(instance: object) -> KeptFields:
 
 
 def keep_in_copies(kind: type) -> None:
-    """Let copies and pickles of a class's instances keep what the instances keep."""
+    """Make copies and pickles of a class's instances keep the same fields."""
     copyreg.pickle(kind, _reduced)
     for name in ("__copy__", "__deepcopy__"):  # pydantic's, or the class's own
         made = getattr(kind, name, None)

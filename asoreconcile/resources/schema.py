@@ -131,7 +131,7 @@ def object_schema(cls: type, rules: Sequence[Rule] = ()) -> JsonObject:
 
 @attrs.frozen
 class _Place:
-    """A path in a class; around: the enclosing classes."""
+    """A path in a class. around: the enclosing classes."""
 
     path: str
     around: tuple[type, ...]
@@ -228,8 +228,8 @@ def _described(hint: Any, notes: Sequence[Any], place: _Place) -> JsonObject:
 
 
 def _constrained(made: JsonObject, said: Schema, place: _Place) -> JsonObject:
-    """Return the schema with a note's keywords. A constraint that meets another value
-    of its keyword goes to `allOf`, as both must hold.
+    """Return the schema with a note's keywords. If its keyword has another value
+    already, a constraint goes to `allOf`, because both must hold.
     """
     found = apply_keywords(made, said, place.path)
     if not isinstance(said, Constraint):
@@ -321,16 +321,17 @@ def _enum_schema(values: Sequence[Any], place: _Place) -> JsonObject:
 
 
 def _stays(name: str) -> Rule:
-    """The rule that an immutable field is not removed; it belongs to the enclosing
-    object.
+    """Return the rule that an immutable field is not removed, which belongs to the
+    enclosing object.
     """
     cel = escaped(name)
     return Rule(f"!has(oldSelf.{cel}) || has(self.{cel})", f"{name} is immutable")
 
 
 def _embedded_metadata() -> JsonObject:
-    """Return the metadata schema of an embedded object: the server does not know it as
-    metadata, and would prune it.
+    """Return the metadata schema of an embedded object.
+
+    Without it the server would prune the metadata, which it does not recognize there.
     """
     texts = {"type": "object", "additionalProperties": {"type": "string"}}
     return {
@@ -346,14 +347,14 @@ def _embedded_metadata() -> JsonObject:
 
 
 def _own(schema: JsonObject) -> JsonObject:
-    """Return a copy: a document must not share parts."""
+    """Return a copy of a schema, because the parts of a document must not be shared."""
     made: JsonObject = copy_json(schema)
     return made
 
 
 def leaf(schema: JsonObject, path: str) -> JsonObject | None:
     """Return the schema at a path such as `.spec.host` or `.status.ports[0].name`; None
-    where there is none.
+    if there is none.
     """
     found: JsonObject = schema
     for step in path.replace("[", ".[").split("."):

@@ -40,7 +40,7 @@ def dropped_data(before: JsonObject, after: JsonObject) -> list[str]:
 
 
 def lost_fields(before: JsonObject, after: JsonObject, path: str = "") -> list[str]:
-    """Fields of one schema that another schema prunes or does not accept."""
+    """Yield the fields of one schema that another schema prunes or does not accept."""
     widens = (before.get("type"), after.get("type")) == ("integer", "number")
     if before.get("type") != after.get("type") and "type" in after and not widens:
         return [f"{path or '.'} ({before.get('type', 'any')}, {after['type']})"]

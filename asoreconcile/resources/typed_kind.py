@@ -36,8 +36,9 @@ class TypedKind(Generic[C]):
     options: "CrdOptions"
 
     def decode(self, document: JsonObject) -> C:
-        """Decode an object of the class. document: the server's; do not use it
-        afterwards. Raises ObjectDecodeError, which names the object and the field.
+        """Decode an object of the class. document: object from the server; the caller
+        must not use it afterwards. Raises ObjectDecodeError, which names the object and
+        the field.
         """
         from asoreconcile.resources.codec import ObjectDecodeError
         from asoreconcile.resources.kept_fields import KeptFields, keep, kept_of

@@ -1,8 +1,8 @@
 """Finds fields that a class does not define and a copy has lost, or restores them.
 
 `attrs.evolve`, `dataclasses.replace` and constructors lose the kept fields of an
-instance (`kept_fields`). Code that uses them does not mean to delete fields it cannot
-see.
+instance (`kept_fields`). Code that uses them does not mean to delete fields that it
+does not know.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,7 +30,7 @@ class NestedClass:
 
     @property
     def items(self) -> "NestedClass":
-        """What the outermost list or map holds."""
+        """The items of the outermost list or map."""
         return NestedClass(self.cls, self.layers[1:])
 
 
@@ -142,7 +142,9 @@ def _shape(cls: type) -> tuple[frozenset[str], Mapping[str, NestedClass]]:
 
 
 def _nested(hint: Any, notes: Sequence[Any] = ()) -> NestedClass | None:
-    """Return where objects of a class are in a value of a type, if anywhere."""
+    """Return the place of a class's objects in values of a type; None if there are
+    none.
+    """
     hint, more = unwrapped(hint)
     notes = [*notes, *more]
     choices = union_of(hint)

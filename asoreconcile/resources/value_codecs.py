@@ -37,7 +37,7 @@ MAPS: tuple[Any, ...] = (dict, Mapping, MutableMapping)
 
 
 class MismatchError(Exception):
-    """A value that does not fit its type; the path grows as the error propagates."""
+    """A value does not fit its type. The path grows as the error propagates."""
 
     def __init__(self, rule: str, value: Any) -> None:
         super().__init__(rule)
@@ -56,9 +56,10 @@ class MismatchError(Exception):
 
 @attrs.frozen
 class ValueCodec:
-    """Functions to decode and encode a value that is not null; None: unchanged.
+    """Functions that decode and encode a value that is not null; None if the value
+    stays unchanged.
 
-    exact: a value of exactly this type needs no check.
+    exact: type whose values need no check.
     """
 
     read: Decode | None = None

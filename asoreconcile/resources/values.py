@@ -44,7 +44,7 @@ class StatedTime(datetime):
     text: str
 
     def __reduce_ex__(self, _: Any) -> Any:
-        """Make it again by the text."""
+        """Return the arguments that make the time again from its text."""
         return parse_time, (time_text(self),)
 
 
@@ -54,7 +54,7 @@ class StatedDuration(timedelta):
     text: str
 
     def __reduce__(self) -> Any:
-        """Make it again by the text."""
+        """Return the arguments that make the duration again from its text."""
         return parse_duration_text, (duration_text(self),)
 
 

@@ -21,7 +21,7 @@ _SHOWN = {"array": "a list", "object": "an object", "integer": "a whole number"}
 
 
 def violations(value: Any, schema: JsonObject) -> list[str]:
-    """The violations, each a clause that follows the value's name:
+    """Return the violations, each as a clause that follows the value's name:
     `.ports[0]: must be a string`.
     """
     return [f"{path}: {text}".lstrip(": ") for path, text in _found(value, schema, "")]

@@ -140,7 +140,7 @@ def _validating(kind: TypedKind[Any], function: Any) -> Validate:
     _check(kind, function, answers, what="validating webhook")
 
     def validate(request: AdmissionRequest) -> Allowed | Denied:
-        if request.obj is None:  # a delete, which nobody meant to ask about
+        if request.obj is None:  # a delete, which the rules do not cover
             return Allowed()
         objects = _objects(kind, function, request)
         if not isinstance(objects, list):
@@ -218,8 +218,10 @@ def _objects(
 
 
 def _is_no_worse(new: JsonObject, old: JsonObject | None) -> bool:
-    """Return whether a write leaves an object that does not fit its class as it was, or
-    lets it go: finalizers must come off, and labels may change.
+    """Return whether a write keeps an unfitting object as it was, or lets it be
+    deleted.
+
+    Finalizers may be removed, and labels may change.
     """
     if old is None:
         return False
@@ -238,8 +240,9 @@ def _expected(answer: Any, answers: tuple[type, ...]) -> Any:
 
 
 def _takes_two(function: Any) -> bool:
-    """Return whether it cannot be called with the object alone: a parameter with a
-    default of its own is not meant for the old one.
+    """Return whether a function must be called with the object and the old one.
+
+    A second parameter with a default is not meant for the old object.
     """
     try:
         inspect.signature(function).bind(None)

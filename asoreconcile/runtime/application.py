@@ -212,8 +212,8 @@ class Application(ControllerRegistrar):
 
     @cached_property
     def webhook_metrics(self) -> WebhookMetrics:
-        """Webhook metrics, for `FileCertificates` and the like; registered at first
-        use.
+        """The metrics of webhooks, which `FileCertificates` and other parts take;
+        registered at first use.
         """
         return WebhookMetrics(self.registry)
 
@@ -287,9 +287,9 @@ class Application(ControllerRegistrar):
         """Start everything, block until stopped, stop everything; return the exit code.
 
         signals: SIGINT and SIGTERM stop it, from the first `before_start` function on;
-        main thread only. Raises what a `before_start` function raises, and ManagerError
-        if it has run before or was closed: an application runs once. Rules: MG-1, MG-4,
-        MG-6.
+        main thread only. Raises the exception of a `before_start` function, and
+        ManagerError if the application has run before or was closed: it runs once.
+        Rules: MG-1, MG-4, MG-6.
         """
         # Before the first step: the kernel drops signals to a container's first process
         # that has no handler for them.
@@ -310,7 +310,11 @@ class Application(ControllerRegistrar):
             yield self
 
     def _begin(self) -> None:
-        """Comes first, so that a second `run` cannot end parts of the first one."""
+        """Mark the application as running; raise ManagerError if it has run before.
+
+        `run` calls this first, so that a second `run` cannot end parts of the first
+        one.
+        """
         if not self._not_run.acquire(blocking=False):
             raise ManagerError(f"{self.name} runs once: make another Application")
         # `close` calls them all: without it they would run on without a client.
@@ -389,7 +393,9 @@ class Application(ControllerRegistrar):
         return self._elector.predecessor_renewed if self._elector else None
 
     def _is_running(self) -> CheckResult:
-        """Fail once a stop is requested, so that Services forget this process."""
+        """Return the result of a readiness check that fails once a stop is requested,
+        so that Services no longer list this process.
+        """
         return CheckResult(not self.manager.stopping.is_set())
 
     def _add_services(self) -> None:

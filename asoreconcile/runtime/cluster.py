@@ -89,8 +89,8 @@ class Cluster:
         show: Callable[[Informer], bool] | None = None,
     ) -> None:
         """name: the user agent, the source of events, and the field manager of `apply`.
-        fence: `client` calls it before it sends each part of a write. show: called with
-        each requested informer.
+        fence: `client` calls it before it sends each part of a write. show: function
+        called with each requested informer.
 
         `Application` creates them; the constructor sends no request.
         """
@@ -257,8 +257,8 @@ class Cluster:
         ConflictError instead.
 
         Blocks for one response. Raises UnknownKindError, AlreadyOwnedError, ValueError
-        for an owner in another namespace or a child without apiVersion or kind, and
-        what `client` raises.
+        for an owner in another namespace or a child without apiVersion or kind, and the
+        exceptions of `client`.
         """
         typed: TypedKind[Any] | None = None
         if not isinstance(child, dict):

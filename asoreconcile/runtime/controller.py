@@ -119,8 +119,11 @@ class Controller:
         self._queue.add_after(key, after_seconds, priority=priority)
 
     def warm_up(self) -> None:
-        """Queue no keys from now on: a standby's would only grow and become stale. Its
-        caches are filled, and `start` enqueues the objects in them. Rule: CT-7.
+        """Enqueue no keys until `start`, because the queue of a standby would only
+        grow.
+
+        The caches are filled meanwhile, and `start` enqueues the objects in them. Rule:
+        CT-7.
         """
         self._is_warming_up = True
 
@@ -173,8 +176,8 @@ class Controller:
         self._queue.shut_down()
 
     def wait_until_ended(self, timeout_seconds: float) -> list[str]:
-        """After `retire` or `stop`: wait for reconciles in flight; returns what `stop`
-        returns.
+        """Wait for reconciles in flight, after `retire` or `stop`. Returns the same as
+        `stop`.
         """
         if self._pool.wait_until_left(timeout_seconds):
             return []
@@ -205,7 +208,7 @@ class Controller:
         return self._in_flight.states()
 
     def queue_state(self) -> dict[str, Any]:
-        """Numbers about the queue and its workers, as JSON values."""
+        """Return numbers about the queue and its workers, as JSON values."""
         snapshot = self._queue.snapshot()
         return {
             "ready": sum(snapshot.depth.values()),
@@ -220,10 +223,11 @@ class Controller:
         }
 
     def liveness(self) -> CheckResult:
-        """Return a liveness check. It fails when every worker has been busy with one
-        object for 15 minutes while others wait, or when there was no worker and none
-        could be
-        started for a minute: a new process may get threads again.
+        """Return a liveness check.
+
+        It fails if every worker has been busy with one object for 15 minutes while
+        other keys wait, or if there was no worker for a minute because none could be
+        started: a new process may get threads again.
         """
         waiting = self._queue.unclaimed()
         hanging = self._in_flight.longer_than(_NO_PROGRESS_SECONDS)
@@ -237,7 +241,7 @@ class Controller:
         return CheckResult(ok, tuple(details))
 
     def _opened(self, seconds: float) -> None:
-        """All sources have synced: reconcile what is queued."""
+        """Start to reconcile the queued keys, because all sources have synced."""
         _log.info(
             "Watching",
             controller=self.name,

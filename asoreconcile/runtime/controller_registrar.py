@@ -195,9 +195,9 @@ class ControllerRegistrar(Cluster):
         when, resync_seconds: the predicate and the resync period of the kind, as in
         `Watch`.
         options: workers, deadline, back-off and more.
-        on_unreadable: for a class, called instead of the reconciler with an object that
-        does not fit the class; see `reconcile_of_class`.
-        Add other watches on the result: `.owns(...)`, `.watches(...)`.
+        on_unreadable: function called, for a class, instead of the reconciler with an
+        object that does not fit the class; see `reconcile_of_class`. Add other watches
+        on the result: `.owns(...)`, `.watches(...)`.
         Raises ManagerError if the name is taken, TypeError if it is not a reconciler,
         ValueError without both a kind and a name.
         """
@@ -261,10 +261,10 @@ class ControllerRegistrar(Cluster):
         """Install the CRDs of these classes; return the CRDs once they are served.
 
         Call it before `run`: informers of missing kinds wait for their CRDs. It needs
-        no lease, as all replicas install the same.
-        The arguments are those of `resources.installation.install_crds`. Blocks until
-        all are Established. Raises ResourceError for a CRD that cannot be made or that
-        would drop stored data, CrdNotEstablishedError, and what `client` raises.
+        no lease, as all replicas install the same. The arguments are those of
+        `resources.installation.install_crds`. Blocks until all are Established. Raises
+        ResourceError for a CRD that cannot be made or that would drop stored data,
+        CrdNotEstablishedError, and the exceptions of `client`.
         """
         from asoreconcile.resources.installation import install_crds
 

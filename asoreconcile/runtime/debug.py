@@ -1,4 +1,5 @@
-"""`/debug`: what a process is doing now, for users who may read its metrics.
+"""The pages of `/debug`, which show the present work of a process to users who may read
+its metrics.
 
     /debug/threads     every thread's stack
     /debug/reconciles  reconciles in flight: since when, on which thread
@@ -88,7 +89,8 @@ class DebugPages:
         )
 
     def profile(self, query: Mapping[str, list[str]]) -> ServerResponse:
-        """One line per stack: its frames and its number of samples.
+        """Return a profile, with one line for each stack: its frames and its number of
+        samples.
 
         The format is that of flame graph tools. One profile at a time: 429 during
         another.

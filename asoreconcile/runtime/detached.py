@@ -1,6 +1,7 @@
-"""Runs an application on a separate thread, for tests and scripts, as a `with` block.
+"""Runs an application on a separate thread within a `with` block, for tests and
+scripts.
 
-Also waits until it is ready.
+`wait_until_ready` waits until the application is ready.
 """
 
 import os
@@ -21,7 +22,9 @@ _PAUSE_SECONDS = 0.02
 
 @contextmanager
 def detached(name: str, run: Callable[[], int], manager: Manager) -> Iterator[None]:
-    """Run, and stop at the end of the block. run: blocks; it returns the exit code.
+    """Run an application on a thread until the end of the `with` block.
+
+    run: function that blocks and returns the exit code.
 
     Blocks at the end until everything has stopped. Raises RuntimeError if the exit code
     is not 0, caused by the error `run` raised. A process forked within the block leaves
@@ -70,11 +73,10 @@ def wait_until_ready(
 ) -> None:
     """Block until everything has been started and all checks pass.
 
-    controllers: checked for cache sync, as the manager is: with a stopped test clock
-    their timers would not do it.
-    The timeout is in real seconds, even with a test clock: the wait is for threads and
-    server responses. Raises NotReadyError with the failing checks after the timeout,
-    and at once if the manager stops.
+    controllers: controllers whose cache sync is checked here, because their timers do
+    not fire with a stopped test clock. The timeout is in real seconds, even with a test
+    clock: the wait is for threads and server responses. Raises NotReadyError with the
+    failing checks after the timeout, and at once if the manager stops.
     """
     check_seconds("timeout_seconds", timeout_seconds)
     clock = SystemClock()

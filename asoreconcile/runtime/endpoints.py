@@ -24,8 +24,11 @@ OFF = ("", "0")
 
 @attrs.frozen
 class Access:
-    """TLS and authorization. tls: see `listener.Listener`. guard: called before each
-    response; if it returns one, that is sent instead (`runtime.metrics_authorization`).
+    """TLS and authorization of an endpoint.
+
+    tls: argument of `listener.Listener`. guard: function called before each response;
+    if it returns a response, that one is sent instead
+    (`runtime.metrics_authorization`).
     """
 
     tls: Callable[[], ssl.SSLContext] = attrs.field(repr=False)
@@ -45,11 +48,11 @@ class Endpoints:
         debug: DebugPages | None = None,
         read_seconds: float = READ_SECONDS,
     ) -> None:
-        """address: `:8081`, `127.0.0.1:0` (any free port), `[::1]:8081`; "0" and ""
-        are off. Raises ListenError for any other form.
-        registry: served as /metrics. checks: each is served under its own name.
-        access: None is plain HTTP for everyone. debug: the pages of `/debug`, served
-        only with `access`.
+        """address: `:8081`, `127.0.0.1:0` (any free port), `[::1]:8081`; "0" and "" are
+        off. Raises ListenError for any other form.
+        registry: metrics served as /metrics. checks: health checks, each served under
+        its own name. access: None for plain HTTP without authorization. debug: the
+        pages of `/debug`, served only with `access`.
         """
         self._debug = debug if access else None
         self.name = f"endpoints {address}"
@@ -68,7 +71,7 @@ class Endpoints:
 
     @property
     def port(self) -> int:
-        """The port it listens on; 0 if it does not listen."""
+        """The port of the listening socket; 0 if the service does not listen."""
         return self._listener.port if self._listener else 0
 
     def start(self) -> None:
@@ -106,7 +109,9 @@ class Endpoints:
         return ServerResponse(report.status, report.text.encode())
 
     def _is_probe(self, target: str) -> bool:
-        """Slow readers of large metrics must not have the pod restarted."""
+        """Return whether a request is a probe. Probes are served even if all other
+        connections are slow, so that the pod is not restarted.
+        """
         path = target.partition("?")[0]
         return path.strip("/").partition("/")[0] in self._checks
 
@@ -128,7 +133,9 @@ class Listening(Protocol):
     name: str
 
     def lost(self) -> str:
-        """Return why it no longer listens, or "" while it does and before it starts."""
+        """Return why the server no longer listens; "" while it listens, and before it
+        starts.
+        """
 
 
 class ListenersAlive:

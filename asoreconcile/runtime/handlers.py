@@ -72,7 +72,9 @@ def map_to(requests_of: Callable[[Entry], Iterable[Request]]) -> Handler:
 
 
 def priority_of(event: Event) -> int:
-    """Low for the initial list and for resyncs, which are not urgent. Rule: PQ-1."""
+    """Return the priority of an event's requests: low for the initial list and for
+    resyncs, which are not urgent. Rule: PQ-1.
+    """
     match event:
         case Added(initial=True):
             return LOW_PRIORITY

@@ -1,4 +1,5 @@
-"""Checks of a process: it works (`/healthz`) and can serve (`/readyz`). Rule: MG-7.
+"""Health checks of a process: whether it works (`/healthz`), and whether it can serve
+(`/readyz`). Rule: MG-7.
 
 A check is a function that reads known state and calls no server. The most it does is a
 TLS handshake with a port of its own process, for a second or two (WH-8).
@@ -52,7 +53,9 @@ class HealthChecks:
     """The named checks of one endpoint. Safe from any thread, at any time."""
 
     def __init__(self, name: str) -> None:
-        """name: `healthz` or `readyz`; without checks it has one, `ping`."""
+        """name: `healthz` or `readyz`. If no check is added, there is one named
+        `ping`.
+        """
         self.name = name
         self._lock = threading.Lock()
         self._checks: dict[str, Checker] = {}
@@ -111,7 +114,7 @@ class HealthChecks:
         return HealthReport(200 if ok else 500, "\n".join(lines) + "\n")
 
     def report_one(self, name: str) -> HealthReport | None:
-        """One check alone; None if there is no such check."""
+        """Return the report of one check; None if there is no such check."""
         with self._lock:
             checks = dict(self._checks) or {"ping": _ping}
         check = checks.get(name)
@@ -123,7 +126,7 @@ class HealthChecks:
 
 
 class CachesSynced:
-    """Readiness: the caches have synced.
+    """A readiness check that the caches have synced.
 
     A kind that has not synced after `degraded_after_seconds` is reported but no longer
     fails readiness: one missing permission must not take down the webhooks of all other
@@ -160,8 +163,10 @@ class CachesSynced:
         return self._result(waits_for_conversion=True)
 
     def readiness(self) -> CheckResult:
-        """Like a call, but a kind whose list waits for a conversion webhook does not
-        fail: this process may be the webhook, and is called only once it is ready.
+        """Return the result of the check, in which a kind whose list waits for a
+        conversion webhook does not fail.
+
+        This process may be the webhook, and is called only once it is ready.
         """
         return self._result(waits_for_conversion=False)
 
@@ -186,7 +191,9 @@ class CachesSynced:
 
 
 class TimersAlive:
-    """Liveness: the clock's timers fire. All delays of all queues depend on them."""
+    """A liveness check that the clock's timers fire. All delays of all queues depend on
+    them.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -199,7 +206,7 @@ class TimersAlive:
         self._beat()
 
     def stop(self, timeout_seconds: float = 0.0) -> list[str]:  # noqa: ARG002 - a service's stop
-        """Set no more timers; never blocks and always succeeds."""
+        """Set no further timers. Never blocks, and always succeeds."""
         self._stopped = True
         self._timer.cancel()
         return []
@@ -216,7 +223,7 @@ class TimersAlive:
 
 
 class ThreadsAlive:
-    """Liveness: each long-lived thread of the process runs.
+    """A liveness check that each long-lived thread of the process runs.
 
     Fails while one is dead. A dead thread is restarted within 30 seconds, so a probe
     ends the process only if threads keep dying beyond its failure threshold.
@@ -260,7 +267,7 @@ class ApiServerAnswers:
         probe: ServerProbe,
         held_up: Callable[[], Mapping[str, float]] = dict,
     ) -> None:
-        """held_up: which watches wait for a handler, and for how many seconds
+        """held_up: returns the watches that wait for a handler, with the seconds
         (`Informers.held_up`).
         """
         self._probe = probe
@@ -280,14 +287,15 @@ class ApiServerAnswers:
 
 
 class WebhookReadiness:
-    """Whether the API server's calls to our webhooks would succeed.
+    """A readiness check that the API server's calls to this process's webhooks would
+    succeed.
 
     A successful TLS handshake is not enough: until a CRD or webhook configuration has
     the CA of the serving certificate, each call through it fails with `x509`. Rules:
     WH-7, WH-8. Safe from any thread.
 
-    A target that lacks our caBundle for `DEGRADED_AFTER_SECONDS` is reported but no
-    longer fails readiness: one missing permission must not take down all other
+    A target that lacks the right caBundle for `DEGRADED_AFTER_SECONDS` is reported but
+    no longer fails readiness: one missing permission must not take down all other
     webhooks.
     """
 
@@ -298,8 +306,9 @@ class WebhookReadiness:
         *,
         clock: Clock,
     ) -> None:
-        """problem: why a TLS handshake would fail, or "" (`WebhookServer.problem`).
-        pending_injections: the targets that do not trust the server yet, and why
+        """problem: returns why a TLS handshake would fail, or ""
+        (`WebhookServer.problem`). pending_injections: returns the targets that do not
+        trust the server yet, with the reasons
         (`ManagedCertificates.pending_injections`).
         """
         self._problem = problem

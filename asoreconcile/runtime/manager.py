@@ -44,7 +44,9 @@ class ManagerError(AsoreconcileError):
 
 
 class LeadershipLostError(AsoreconcileError):
-    """Another process may be leading: this one must exit. Rule: MG-5."""
+    """This process has lost the lease and must exit, because another process may be
+    leading. Rule: MG-5.
+    """
 
 
 class _Phase(Enum):
@@ -65,8 +67,9 @@ class Manager:
         drain_seconds: float = 0.0,
         caches_ready: Callable[[], bool] = lambda: True,
     ) -> None:
-        """elector: None leads at once.
-        caches_ready: whether services that read caches may start; polled until True.
+        """elector: elector of the leader; with None this process leads at once.
+        caches_ready: returns whether services that read caches may start; polled until
+        True.
         grace_seconds: the total time for a stop; 0 does not wait. Make it shorter than
         the pod's terminationGracePeriodSeconds.
         drain_seconds: how long webhooks are answered after a stop was requested, so
@@ -205,8 +208,8 @@ class Manager:
 
     @property
     def stopping(self) -> threading.Event:
-        """Set once a stop is requested; for code that waits before or while services
-        start.
+        """An event that is set once a stop is requested, for code that waits before or
+        while services start.
         """
         return self._stop
 
@@ -250,7 +253,7 @@ class Manager:
     def _start_group(self, group: RunnableGroup) -> bool:
         """Start a group's services, and let later additions start at once.
 
-        False: a stop was requested, or a service failed.
+        Return False if a stop was requested or a service failed.
         """
         with self._lock:
             if self._stop.is_set() or self._phase is not _Phase.RUNNING:
@@ -334,7 +337,7 @@ class Manager:
         over.set()
 
     def _ask_to_stop(self, grace_seconds: float, why: str) -> None:
-        """Make `run` stop, with this much time; only the first call counts."""
+        """Make `run` stop within the given time; only the first call counts."""
         now = self._clock.monotonic()
         with self._lock:
             if self._end is not None:
@@ -348,7 +351,9 @@ class Manager:
             self._stop.set()  # whether or not reconciles can be cut off
 
     def _shut_down(self) -> list[str]:
-        """Stop in order within the budget; returns what still runs."""
+        """Stop all services in order within the time of the stop. Return descriptions
+        of what still runs.
+        """
         with self._lock:
             self._phase = _Phase.STOPPING
         # First: services that still wait must not start in a stopping process.
@@ -391,7 +396,9 @@ class Manager:
         return still_running
 
     def _wait_drained(self) -> None:
-        """Wait until no request comes any more: caches and webhooks serve on."""
+        """Wait until clients no longer send requests; caches and webhooks serve
+        meanwhile.
+        """
         rest = min(self._remaining(), self._drained_at - self._clock.monotonic())
         if rest > 0:
             self._clock.wait(self._lost_lease, rest)

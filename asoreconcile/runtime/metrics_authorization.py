@@ -52,7 +52,7 @@ _MOST_ANSWERS = 1000
 
 
 class AccessReviews:
-    """Asks the API server whether users may do things. Safe from any thread.
+    """Asks the API server whether users have permissions. Safe from any thread.
 
     A permission counts for five minutes, a refusal for half a minute. The process needs
     `create` on subjectaccessreviews.
@@ -63,7 +63,7 @@ class AccessReviews:
         self._kept: _Answers[bool] = _Answers(clock)
 
     def allow(self, user: JsonObject, **wanted: JsonObject) -> bool:
-        """Return whether the cluster's roles allow a user what is wanted.
+        """Return whether the cluster's roles give a user the permission in `wanted`.
 
         user: `username`, `groups`, `uid`, `extra`. wanted: the attributes of a
         SubjectAccessReview, such as resourceAttributes. Blocking; raises
@@ -141,7 +141,7 @@ class MetricsAuthorizationFilter:
 def metrics_access(
     reviewer: KubeClient, certificates: ServingCertificates, *, clock: Clock
 ) -> Access:
-    """Access over TLS, for tokens that the reviewer's reviews allow."""
+    """Return an `Access` over TLS, for tokens that the reviewer's reviews allow."""
     guard = MetricsAuthorizationFilter(reviewer, clock=clock)
     return Access(certificates.context, guard.refusal)
 
@@ -171,10 +171,10 @@ class _Answers(Generic[Answer]):
     def get(
         self, question: Hashable, ask: Callable[[], tuple[Answer, float]]
     ) -> Answer:
-        """Return a verdict, from the cache if it is valid.
+        """Return the answer to a question, from the cache if it is still valid.
 
-        ask: returns the result and for how many seconds it is valid. Raises what it
-        raises.
+        ask: function that returns the answer and the seconds for which it is valid. Its
+        exceptions are raised.
         """
         now = self._clock.monotonic()
         kept = self._kept.get(question)

@@ -60,7 +60,7 @@ class ClientOptions:
 
     @property
     def _rate(self) -> float | None:
-        """The limit; -1 sets none, as in client-go."""
+        """Return the rate limit; None for -1, as in client-go."""
         return None if self.qps == -1 else self.qps
 
     def user_agent_of(self, name: str) -> str:
@@ -106,10 +106,10 @@ class ControllerOptions:
     deadline_seconds: the time limit of a reconcile. `reconcile_context.deadline()`
     returns it and every call of both clients keeps to it; no thread is killed.
     fairness: the group of a key for round-robin; None is its namespace.
-    throttle: each reconcile waits for it before its deadline begins; controllers may
-    share one.
+    throttle: throttle that each reconcile waits for before its deadline begins;
+    controllers may share one.
     sync_timeout_seconds: after this time, warn about sources that have not synced.
-    idle_seconds: how long an idle worker thread stays.
+    idle_seconds: time after which an idle worker thread ends.
     needs_leader: False runs the controller on every replica (`Application.reconcile`).
 
     Raises TypeError or ValueError for an invalid time, limiter or function, and unless

@@ -15,8 +15,8 @@ Predicate = Callable[[Event], bool]
 
 
 def generation_changed(event: Event) -> bool:
-    """The spec changed or deletion was requested; changes of status or metadata do not
-    count.
+    """Return whether the spec changed or deletion was requested. Changes of status or
+    metadata do not count.
     """
     return not isinstance(event, Updated) or (
         event.old.generation != event.new.generation
@@ -24,16 +24,21 @@ def generation_changed(event: Event) -> bool:
 
 
 def concerns(test: Callable[[Entry], bool]) -> Predicate:
-    """Whether the object passes a test before or after the change, so an object that
-    stops passing is reconciled once more. Raises TypeError unless test is a function of
-    one entry.
+    """Return a predicate that is true if the object passes a test before or after the
+    change.
+
+    So an object that stops passing is reconciled once more. Raises TypeError unless
+    test is a function of one entry.
     """
     check_takes(test, "entry", what="test of an Entry")
     return lambda event: any(test(entry) for entry in states_of(event))
 
 
 def labelled(name: str, value: str | None = None) -> Predicate:
-    """The object has a label before or after the change; None matches any value.
+    """Return a predicate that is true if the object has a label before or after the
+    change.
+
+    value: value of the label; None matches any value.
 
     Raises TypeError unless name is a str.
     """

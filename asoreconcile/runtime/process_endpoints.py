@@ -34,15 +34,17 @@ class InformerRegistry:
     """The informers that metrics and `/debug` show, by kind. Safe from any thread."""
 
     def __init__(self, *, synced: CachesSynced, metrics: RuntimeMetrics) -> None:
-        """synced, metrics: each informer is shown in both."""
+        """synced: readiness check that includes each informer. metrics: metrics that
+        show each informer.
+        """
         self._synced = synced
         self._metrics = metrics
         self._lock = threading.Lock()
         self._labels: dict[Informer, str] = {}
 
     def add(self, informer: Informer, *, cluster: str = "") -> bool:
-        """Show an informer; False if it is already shown. cluster: "" is the process's
-        own.
+        """Show an informer; False if it is already shown. cluster: name of the cluster;
+        "" for the process's own.
         """
         with self._lock:
             if informer in self._labels:
@@ -102,9 +104,8 @@ class ProcessEndpoints:
         health_address: str,
     ) -> None:
         """name: name in the self-signed certificate, if one is needed. cluster,
-
-        user_agent: used by the client that authorizes metrics requests. The rest:
-        arguments of `Application`. Raises ListenError.
+        user_agent: arguments of the client that authorizes metrics requests. The other
+        arguments are those of `Application`. Raises ListenError.
         """
         clock, metrics = parts.clock, parts.metrics
         self._reviewer = (

@@ -13,7 +13,7 @@ from asoreconcile.observability.metrics import RuntimeMetrics
 
 @attrs.frozen
 class ProcessParts:
-    """The parts that a process has one of each.
+    """The parts of which a process has one each.
 
     threads: starts the process's long-running threads, and restarts one that dies.
     metrics: `/metrics` serves their registry.

@@ -1,5 +1,5 @@
-"""The interface of reconcilers: what they receive, return and raise, and what that
-means.
+"""The interface of reconcilers: their argument, their results and exceptions, and the
+meaning of these.
 
 `classify` and `label_of` are pure. Rules: CT-3, CT-4, CT-5, PQ-7.
 """
@@ -27,14 +27,14 @@ from asoreconcile.runtime.leaderelection.fence import NotLeadingError
 
 @attrs.frozen
 class Request:
-    """An object to reconcile. It may no longer exist."""
+    """A request to reconcile an object, which may no longer exist."""
 
     key: ObjectKey
 
 
 @attrs.frozen
 class Result:
-    """A reconcile that did not fail.
+    """The result of a reconcile that did not fail.
 
     requeue_after_seconds: reconcile again after this time, or earlier on an event; 0 or
     less requeues at once, None reconciles again only on an event.
@@ -64,11 +64,12 @@ class Reconciler(Protocol):
         """Reconcile one object once. Runs on worker threads, never concurrently for one
         object; may block, within `reconcile_context.deadline()`.
 
-        Raises TerminalError: only a change of the object helps; no retry, and back-off
-        is cleared. RetryError: retry, not before the time it gives. StoppedError: the
-        controller is stopping, nothing is recorded. Anything else: retry with back-off;
-        an error that is not an AsoreconcileError is logged with its stack, as a bug,
-        and so is a StoppedError of a controller that is not stopping.
+        Raise TerminalError if only a change of the object helps: there is no retry, and
+        back-off is cleared. Raise RetryError for a retry, not before the time it gives.
+        StoppedError means that the controller is stopping: nothing is recorded. Any
+        other exception is retried with back-off. An error that is not an
+        AsoreconcileError is logged with its stack, as a bug, and so is a StoppedError
+        of a controller that is not stopping.
         Rules: CT-3, CT-4, CT-5.
         """
 
@@ -80,9 +81,9 @@ Reconcile = Callable[[Request], Result]
 def reconcile_of(reconciler: Reconciler | Reconcile) -> Reconcile:
     """Return the function to call for each object.
 
-    Raises TypeError, before anything runs, for what cannot return a Result: a class
-    instead of an instance, a coroutine function or generator, an object that is neither
-    a function nor a Reconciler, a function that does not take one Request.
+    Raises TypeError, before anything runs, for an argument that cannot return a Result:
+    a class instead of an instance, a coroutine function or generator, an object that is
+    neither a function nor a Reconciler, a function that does not take one Request.
     """
     if isinstance(reconciler, type):
         raise TypeError(f"{reconciler.__name__} is a class: give an object of it")
@@ -98,7 +99,9 @@ def reconcile_of(reconciler: Reconciler | Reconcile) -> Reconcile:
 
 @attrs.frozen
 class Retry:
-    """Requeue with back-off. hold_seconds: events must not requeue it earlier."""
+    """The outcome of a failure: requeue with back-off. hold_seconds: time before which
+    events must not requeue the key.
+    """
 
     error: BaseException
     hold_seconds: float = 0.0
@@ -107,19 +110,25 @@ class Retry:
 
 @attrs.frozen
 class Terminal:
-    """Requeue only on an event; back-off is cleared."""
+    """The outcome of a terminal failure: requeue only on an event; back-off is
+    cleared.
+    """
 
     error: BaseException
 
 
 @attrs.frozen
 class Stopped:
-    """The process is stopping: nothing to record."""
+    """The outcome of a reconcile that the stop of the process interrupted: nothing is
+    recorded.
+    """
 
 
 @attrs.frozen
 class Done:
-    """Success: back-off is cleared, and `result` says when to requeue."""
+    """The outcome of a success: back-off is cleared, and `result` says when to
+    requeue.
+    """
 
     result: Result
 
@@ -128,7 +137,9 @@ Outcome = Retry | Terminal | Stopped | Done
 
 
 def classify(error: BaseException, *stopping: threading.Event) -> Outcome:
-    """Classify the error of a reconcile. stopping: set if the controller stops."""
+    """Classify the error of a reconcile. stopping: events of which one is set if the
+    controller stops.
+    """
     if is_own_stop(error, *stopping):
         return Stopped()
     # The outer error wins: the code that raised it knows the inner one.

@@ -55,13 +55,15 @@ STOP_ORDER = (
 @runtime_checkable
 @runtime_checkable
 class Runnable(Protocol):
-    """Started once, then stopped once."""
+    """A service, which is started once and then stopped once."""
 
     def start(self) -> None:
-        """Start; return soon. An error it raises stops the manager."""
+        """Start the service, and return soon. An exception stops the manager."""
 
     def stop(self, timeout_seconds: float) -> list[str]:
-        """Stop within the time limit; return descriptions of what still runs then."""
+        """Stop the service within the time limit; return descriptions of what still
+        runs then.
+        """
 
 
 @runtime_checkable
@@ -77,22 +79,22 @@ class DrainRunnable(Protocol):
     """A service that answers requests for a while after a stop was requested."""
 
     def drain(self) -> None:
-        """Ask clients to go to another process from now on; must not block."""
+        """Ask clients to use another process from now on. Must not block."""
 
 
 class Elector(Protocol):
     """Decides whether this process may write (leader election)."""
 
     def start(self, *, elected: Callable[[], None], lost: Callable[[], None]) -> None:
-        """Start to acquire; call `elected` once on success, `lost` if the leadership
-        ends without `stop`.
+        """Start to acquire the leadership. Call `elected` once on success, and `lost`
+        if the leadership ends without `stop`.
 
         `elected` may block; `lost` returns at once, and may be called from any thread.
         """
 
     def stop(self, timeout_seconds: float, *, release: bool) -> list[str]:
-        """Stop; release the lease only if asked to, when everything that writes has
-        stopped.
+        """Stop the election. Release the lease only if `release` is true, after
+        everything that writes has stopped.
 
         Returns descriptions of what still runs then.
         """
@@ -120,13 +122,15 @@ class RunnableHooks:
         self._on_stop = on_stop
 
     def start(self) -> None:
-        """Run the function, and return when it has ended; an error stops the
+        """Run the function, and return after it has ended. An exception stops the
         manager.
         """
         self._run()
 
     def stop(self, timeout_seconds: float) -> list[str]:  # noqa: ARG002 - a service's stop
-        """Call on_stop; the manager itself waits for a start that has not ended."""
+        """Call `on_stop`. The manager itself waits for a function that has not
+        ended.
+        """
         self._on_stop()
         return []
 
@@ -134,9 +138,9 @@ class RunnableHooks:
 class RunnableFunc:
     """A service that runs a function on its own thread.
 
-    run: gets the event that asks it to stop. An error stops the manager; an early
-    return does not (MG-3); the return value is ignored. Raises TypeError if it cannot
-    be called with the event.
+    run: function that gets the event which asks it to stop. An exception stops the
+    manager, an early return does not (MG-3); the return value is ignored. Raises
+    TypeError if run cannot be called with the event.
     """
 
     def __init__(
@@ -190,8 +194,9 @@ class CacheSyncGate:
         ready: Callable[[], bool],
         start: Callable[[RunnableGroup, Runnable], object],
     ) -> None:
-        """ready: whether the caches have synced; polled while a service waits. start:
-        called on a separate thread; it must handle its own errors.
+        """ready: returns whether the caches have synced; polled while a service waits.
+        start: function called on a separate thread to start a service; it must handle
+        its own errors.
         """
         self._clock = clock
         self._ready = ready
@@ -221,7 +226,9 @@ class CacheSyncGate:
         return True
 
     def close(self) -> None:
-        """Start nothing more; `settled` is set when a running start has ended."""
+        """Start no further services. `settled` is set when a running start has
+        ended.
+        """
         with self._lock:
             self._closed = True
             self._held.clear()

@@ -20,13 +20,12 @@ _BEFORE: list[dict[int, Any]] = []
 
 @contextmanager
 def stop_signals(stop: Callable[[str], None]) -> Iterator[None]:
-    """Within the block, the first signal calls `stop`, on a separate thread.
+    """Return a context in which the first signal calls `stop`, on a separate thread.
 
-    stop: gets the signal's name; must not wait. A second signal exits with status 1 at
-    once. The previous handlers are restored after the block, and in a child process
-    forked within it.
-    Main thread only: raises ValueError on another. Raises OSError if no file descriptor
-    is available, NoThreadError if no thread is.
+    stop: function that gets the signal's name; must not wait. A second signal exits
+    with status 1 at once. The previous handlers are restored after the block, and in a
+    child process forked within it. Main thread only: raises ValueError on another.
+    Raises OSError if no file descriptor is available, NoThreadError if no thread is.
     """
     if threading.current_thread() is not threading.main_thread():
         raise ValueError(
@@ -74,7 +73,9 @@ def stop_signals(stop: Callable[[str], None]) -> Iterator[None]:
 
 
 def _heard(_number: int, _frame: FrameType | None) -> None:
-    """An empty handler: without a Python handler the C handler is not installed."""
+    """Do nothing. This handler exists because Python installs its C handler only for a
+    Python handler.
+    """
 
 
 def _put_back(before: Mapping[int, Any], descriptor: int) -> None:

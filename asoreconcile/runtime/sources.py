@@ -102,9 +102,8 @@ class Watch:
 
 
 class EventSources:
-    """Enqueues events only between `open` and `close`.
-
-    Safe from any thread.
+    """The event sources of a controller. Events are enqueued only between `open` and
+    `close`. Safe from any thread.
     """
 
     def __init__(self, queue: WorkQueue[ObjectKey]) -> None:
@@ -120,7 +119,7 @@ class EventSources:
         """The kinds of the sources, for the log."""
 
     def add(self, watch: Watch) -> None:
-        """Add a source; register at it at once if open."""
+        """Add a source. If the sources are open, register at it at once."""
 
         # On the watch's thread: enqueue and return. A slow handler delays all handlers
         # of the kind.
@@ -151,8 +150,10 @@ class EventSources:
         begin()
 
     def open(self) -> None:
-        """Register at all sources and enqueue their objects and events. Idempotent:
-        returns when all are registered, even if another caller opened it.
+        """Register at all sources, and enqueue their objects and events.
+
+        Idempotent: returns when all are registered, even if another caller has opened
+        them.
         """
         # A second caller registers nothing, and returns once all are registered.
         with self._opening:
@@ -182,7 +183,7 @@ class EventSources:
 
 
 def _kind(source: Source) -> str:
-    """Return an informer's kind; of another source its class."""
+    """Return the kind of an informer, or the class name of another source."""
     resource = getattr(source, "resource", None)
     return str(getattr(resource, "group_kind", type(source).__name__))
 
@@ -197,7 +198,7 @@ class CacheSync:
     def __init__(
         self, clock: Clock, opened: Callable[[float], None], *, timeout_seconds: float
     ) -> None:
-        """opened: gets the seconds since `start`."""
+        """opened: function called with the seconds since `start`."""
         self._clock = clock
         self._opened = opened
         self._timeout_seconds = timeout_seconds
@@ -217,14 +218,15 @@ class CacheSync:
     def start(self, registrations: Sequence[HandlerRegistration]) -> None:
         """Start to check; opens at once if all have synced.
 
-        registrations: may grow later; new ones count too until the gate opens.
+        registrations: registrations to check. The sequence may grow until all have
+        synced.
         """
         self._registrations = registrations
         self._since = self._clock.monotonic()
         self.check()
 
     def check(self) -> None:
-        """Open the gate if all sources have synced; else check again later."""
+        """Call `opened` if all sources have synced; else check again later."""
         if self._is_open or self._closed:
             return
         if not all(item.has_synced() for item in self._registrations):
@@ -237,7 +239,7 @@ class CacheSync:
             self._opened(self._clock.monotonic() - self._since)
 
     def close(self) -> None:
-        """Stop checking; a closed gate stays closed."""
+        """Stop checking; `opened` is not called any more."""
         self._closed = True
         self._timer.cancel()
 

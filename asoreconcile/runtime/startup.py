@@ -40,9 +40,10 @@ class StartUp:
         self._steps.append((name, step))
 
     def run(self) -> None:
-        """Run all steps, each until it succeeds. The retries add at most 15 seconds to
-        the steps' own time. Raises a step's error if it is not transient or does not go
-        away.
+        """Run all steps, each until it succeeds.
+
+        The retries add at most 15 seconds to the steps' own time. Raises the error of a
+        step if it is not transient or persists.
         """
         context = reconcile_context.Context(self._clock, stop=self._stop)
         try:
@@ -67,8 +68,8 @@ class StartUp:
     def _bounded(self, name: str, step: Callable[[], object]) -> None:
         """Run a step, and leave it behind if it blocks until the end of a stop's grace.
 
-        It runs on a thread of its own, in this thread's context: nothing else can end a
-        wait for anything but the API server. Raises what the step raises.
+        The step runs on its own thread, in this thread's context, because only waits
+        for the API server can be interrupted. Raises the exception of the step.
         """
         raised: list[BaseException] = []
         ended, left = Event(), Event()

@@ -1,4 +1,4 @@
-"""Reconcilers that get a typed object instead of a request.
+"""Adapts reconcilers that get a typed object instead of a request.
 
 def reconcile(site: Website) -> Result | None: ...
 """
@@ -28,8 +28,10 @@ class TypedReconciler(Protocol[T_contra]):
     """Moves one object from its actual to its desired state."""
 
     def reconcile(self, obj: T_contra, /) -> Result | None:
-        """Reconcile one object once. It gets its own copy of the cached object. None
-        means `Result()`. Otherwise as `Reconciler.reconcile`.
+        """Reconcile one object once.
+
+        obj: a private copy of the cached object. Returning None means `Result()`.
+        Otherwise as `Reconciler.reconcile`.
 
         It is not called for a deleted object: clean-up needs a finalizer, or a
         reconciler that takes a `Request`.
@@ -55,9 +57,10 @@ def reconcile_of_class(
     """Return the function to call for each request: it reads the object and reconciles
     it.
 
-    An object that does not fit the class is reported as one that the cache cannot read:
-    by a Warning event, unless the application says otherwise. unreadable: called with
-    it; without this function the reconcile ends with a TerminalError.
+    An object that does not fit the class is reported like an object that the cache
+    cannot read: by a Warning event, unless the application has another report.
+    unreadable: function called with such an object; without it the reconcile ends with
+    a TerminalError.
 
     A reconciler whose parameter is annotated as `Request` is returned unchanged.
     Raises TypeError, before anything runs, for a function that does not take one object
@@ -107,7 +110,9 @@ class _UnreadableObjects(Generic[T]):
         self.reported: dict[ObjectKey, Unreadable] = {}
 
     def judged(self, key: ObjectKey, error: Exception) -> Result:
-        """Reconcile one object. Raises TerminalError without a function for it."""
+        """Return the result for an object that does not fit the class. Raises
+        TerminalError if no function handles such objects.
+        """
         document = self._untyped.get(key)
         if document is None:
             return Result()

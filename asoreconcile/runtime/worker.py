@@ -100,7 +100,9 @@ class InFlightReconciles:
             self._running.pop(ended.thread, None)
 
     def describe(self) -> list[str]:
-        """`controller namespace/name (12.3 s)` for each, the longest first."""
+        """Return a text for each reconcile, `controller namespace/name (12.3 s)`, the
+        longest first.
+        """
         now = self._clock.monotonic()
         return [
             f"{self._controller} {one.key} ({now - one.since:.1f} s)"
@@ -108,7 +110,7 @@ class InFlightReconciles:
         ]
 
     def states(self) -> list[dict[str, Any]]:
-        """Return each as a JSON value, the longest first."""
+        """Return each reconcile as a JSON value, the longest first."""
         now = self._clock.monotonic()
         return [
             {
@@ -122,7 +124,7 @@ class InFlightReconciles:
         ]
 
     def longer_than(self, seconds: float) -> int:
-        """Return how many have run for longer than that."""
+        """Return how many reconciles have run for longer than `seconds`."""
         now = self._clock.monotonic()
         return sum(now - one.since > seconds for one in self._by_age())
 
@@ -193,7 +195,9 @@ class Worker:
         """Set it to cancel the reconciles in flight."""
 
     def work(self, item: Item[ObjectKey]) -> None:
-        """One reconcile of one object: blocks for as long as it takes."""
+        """Reconcile the object of a queue item once, and requeue or forget its key.
+        Blocks as long as the reconciler does.
+        """
         # Before the deadline starts: a throttled reconcile has not begun.
         if self._throttle is not None and not self._throttle.wait(self.closed):
             return
@@ -231,7 +235,7 @@ class Worker:
     def _trace(
         self, tracing: Tracing, item: Item[ObjectKey], context: Context
     ) -> Outcome:
-        """Like `_run`, within a span."""
+        """Run the reconciler as `_run` does, within a span."""
         with tracing.reconcile(self._name, context.log_fields) as trace:
             fields = {**context.log_fields, **trace.log_fields}
             # Each log line gets the trace's ids, to find one from the other.

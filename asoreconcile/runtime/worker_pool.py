@@ -41,7 +41,7 @@ class WorkerPool(Generic[Key]):
     """Up to `most` threads that take keys from one queue. Safe from any thread.
 
     If the machine cannot start more threads, no key is lost: the existing workers go
-    on, and the pool retries each second. Adding a key never fails because of it.
+    on, and the pool retries each second. Adding a key does not fail then.
     """
 
     def __init__(
@@ -59,7 +59,8 @@ class WorkerPool(Generic[Key]):
         """work: called with each taken key; the pool always calls `done` after it.
         idle_seconds: a worker that was not needed for this long ends (after at most
         twice that). on_tick: also called at that period while there are workers.
-        threads: counts the keys whose error would have ended a worker.
+        threads: the process's threads, which count errors that would have ended a
+        worker.
         """
         self._queue = queue
         self._work = work
@@ -86,7 +87,9 @@ class WorkerPool(Generic[Key]):
         return self._workers
 
     def refused_seconds(self) -> float:
-        """The seconds for which no needed worker could be started, or 0."""
+        """The seconds since the first failed start of a needed worker; 0 if workers can
+        be started.
+        """
         with self._lock:
             since = self._refused_since
         return 0.0 if since is None else self._clock.monotonic() - since
@@ -143,7 +146,7 @@ class WorkerPool(Generic[Key]):
         return self._open and self._workers < self._most
 
     def _give_up(self, count: int, error: BaseException) -> None:
-        """Undo the count of this many workers, which could not be started."""
+        """Subtract workers from the count that could not be started."""
         now = self._clock.monotonic()
         with self._lock:
             self._starting -= count

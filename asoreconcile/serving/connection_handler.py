@@ -33,7 +33,7 @@ from asoreconcile.serving.request_head import (
 
 _log = Logger(__name__)
 
-# This and the length of a head are what controller-runtime's servers allow.
+# This limit, and the limit of a head, are those of controller-runtime's servers.
 READ_SECONDS = 32.0
 # Longer than API servers keep idle connections: a server that closes first may do so
 # while a request is on its way.
@@ -148,7 +148,7 @@ class ConnectionHandler:
         raise BadHeadError(431, f"there are more than {MOST_HEADERS} headers")
 
     def _request(self, head: RequestHead) -> ServerRequest | None:
-        """Return the request; None if the request was refused or has not come whole."""
+        """Return the request; None if it was refused or did not arrive completely."""
         if head.method not in self._limits.methods:
             self._refuse(405)
             return None
@@ -167,7 +167,9 @@ class ConnectionHandler:
         return self._made(head, body)
 
     def _reserves(self, body_bytes: int) -> bool:
-        """Return whether there is memory for a long body; if not, it was refused."""
+        """Reserve memory for a long body. Return False if there was none, after
+        refusing the request.
+        """
         seconds = self._limits.read_seconds
         try:
             self._limiter.reserve(self._counted, body_bytes, seconds)
@@ -229,7 +231,9 @@ class ConnectionHandler:
         self._unread = True
 
     def _linger(self) -> None:
-        """Take what a client still sends: a close would cut the answer off, too."""
+        """Read the rest of the client's data, because a close would cut the answer off,
+        too.
+        """
         deadline = time.monotonic() + _LINGER_SECONDS
         with suppress(OSError):
             self._counted.shutdown(socket.SHUT_WR)
@@ -244,7 +248,7 @@ class ConnectionHandler:
 
 
 class _Limited(io.RawIOBase):
-    """A connection's bytes, up to a number of them and a moment."""
+    """A reader of a connection with limits: a number of bytes, and a deadline."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection

@@ -54,8 +54,9 @@ class _Stage(IntEnum):
 class _Place:
     """One connection.
 
-    since: when it came to its stage. held: bytes reserved for its request. wants: bytes
-    it waits for. dropped: it was closed for another one; its thread ends soon.
+    since: time at which the present stage began. held: bytes reserved for its request.
+    wants: bytes it waits for. dropped: whether it was closed for another connection;
+    its thread ends soon.
     """
 
     connection: socket.socket
@@ -193,7 +194,9 @@ class ConnectionLimiter:
         return self._closing or self._draining
 
     def drain(self) -> None:
-        """From now on close each connection after its response; others may come."""
+        """From now on close each connection after its response; new connections are
+        accepted.
+        """
         self._draining = True
 
     def close(self, timeout_seconds: float) -> int:
@@ -304,7 +307,7 @@ class ConnectionLimiter:
             _drop(min(slow, key=lambda one: (-held[one.caller], one.since)))
 
     def _until_slow(self) -> float:
-        """Return the seconds until a client that holds memory is slow."""
+        """Return the seconds until a client that holds memory counts as slow."""
         now = self._monotonic()
         waits = [one.since + _SLOW_SECONDS - now for one in self._slow_stages()]
         return max(0.01, min((one for one in waits if one > 0), default=60.0))

@@ -1,6 +1,6 @@
-"""A small HTTP/1.1 server: for probes, for scrapers, and for the API server's webhooks.
+"""A small HTTP/1.1 server for probes, scrapers, and the API server's webhook calls.
 
-A thread for each connection (`connection_handler`), which serves one request after the
+Each connection has a thread (`connection_handler`), which serves one request after the
 other. Everything a client may use is limited. Rule: MG-9.
 """
 
@@ -62,16 +62,16 @@ class Listener:
         """address: `:8081` (every address of the machine), `127.0.0.1:0` (any free
         port), `[::1]:8081`. Raises ListenError for any other address.
 
-        tls: the context for the next TLS handshake; None is plain HTTP.
+        tls: returns the context for the next TLS handshake; None for plain HTTP.
         max_body_bytes: limit of a request for a target.
         read_seconds: limit of a whole request, from its first byte.
         max_connections: a further one takes the place of one that has not asked
         anything yet, is idle, or is slow with its body or its answer, in this order; a
         further request is answered with a 503. One address gets three quarters of the
         places at most.
-        memory_bytes: of all long bodies and their answers; a body that finds no room is
-        not read before others have ended.
-        is_urgent: whether a target is answered even then, from a reserve.
+        memory_bytes: limit of all long bodies and their answers; a body without room is
+        read only after others have ended. is_urgent: returns whether a target is served
+        from a reserve if all places are taken.
         """
         self.address = address
         self._host, self._port = _parse(address)
@@ -167,8 +167,8 @@ class _Server(socketserver.ThreadingTCPServer):
     def serve(self) -> None:
         """Accept until closed; `serve_forever` would poll.
 
-        What a machine is short of for a while (descriptors, memory, threads) makes it
-        pause, and go on.
+        If the machine is short of descriptors, memory or threads, it pauses and then
+        goes on.
         """
         pauses, is_failing = Pauses(_FIRST_PAUSE_SECONDS, _LAST_PAUSE_SECONDS), False
         while not self._closed.is_set():
@@ -194,7 +194,7 @@ class _Server(socketserver.ThreadingTCPServer):
     def _accept_one(self) -> None:
         """Accept one connection, and close it again if it cannot be served.
 
-        Raises what kept it from being served.
+        Raises the error that prevented serving.
         """
         connection, client = self.socket.accept()
         if not self._limiter.add(connection, str(client[0])):

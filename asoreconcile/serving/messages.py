@@ -1,4 +1,4 @@
-"""A request and its answer, whole, as the rest of the library sees them."""
+"""A complete request and its answer, as the rest of the library sees them."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -11,7 +11,8 @@ PLAIN = "text/plain; charset=utf-8"
 class ServerRequest:
     """One request. target: path and query. headers: names in lower case.
 
-    body: whole, or empty if `too_long` says that it is longer than is taken here.
+    body: the complete body, or empty if `too_long` is true because it exceeds the
+    limit.
     caller: the client's address. is_certified: whether the client has a certificate
     from an authority that the server asks for.
     """

@@ -121,7 +121,7 @@ def _headers(fields: bytes) -> dict[str, str]:
 
 
 def _target(target: str) -> str:
-    """Return the path and query of a target; those of a whole URL, too."""
+    """Return the path and query of a target, which may also be a whole URL."""
     found = _TARGET.fullmatch(target)
     if found is None:
         raise BadHeadError(400, "the request's target is malformed")

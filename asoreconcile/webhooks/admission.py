@@ -70,8 +70,8 @@ class Allowed:
 
 @attrs.frozen
 class Denied:
-    """Deny the request. message: says what to do instead. code, reason: of the
-    response.
+    """Deny the request. message: advice to the user. code, reason: status code and
+    reason of the response.
     """
 
     message: str = attrs.field(validator=instance_of(str))
@@ -177,8 +177,8 @@ def mutating(chain: Sequence[Mutate]) -> Decide:
 
 
 def _checked(answer: object) -> JsonObject:
-    """Check that a webhook's answer is an object. Raises TypeError: a patch to
-    anything else would replace the whole object.
+    """Check that a webhook's answer is an object. Raises TypeError for another value,
+    because a patch to it would replace the whole object.
     """
     if not isinstance(answer, dict):
         raise TypeError(f"a mutating function answered {type(answer).__name__}")

@@ -1,6 +1,7 @@
 """The stored form of a self-signed certificate bundle: four files, as in a Secret.
 
-A module of its own: a replica that was given its certificate loads no cryptography.
+It is a separate module so that a replica with a given certificate loads no
+cryptography.
 """
 
 from collections.abc import Mapping

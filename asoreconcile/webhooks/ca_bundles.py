@@ -176,7 +176,7 @@ def _webhooks(obj: JsonObject) -> list[JsonObject]:
 
 
 def _origin(url: str) -> tuple[str, int]:
-    """Host and port; an invalid URL has neither."""
+    """Return host and port of a URL; an invalid URL has neither."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port

@@ -99,7 +99,8 @@ def configurations(
     """Return the mutating and the validating configuration, each only if it has
     webhooks.
 
-    name: of both. service, port: the server's Service; or url, `https://host:port`.
+    name: name of both configurations. service, port: the server's Service. url:
+    `https://host:port`, in place of a Service.
     authorities: PEM; b"" leaves out the `caBundle`, for later injection
     (`ManagedCertificates`). Raises ValueError unless exactly one of service and url is
     given.

@@ -1,7 +1,7 @@
 """Conversion reviews: convert objects between the versions of their kind.
 
-One failure fails the whole batch, because the API server cannot use part of it.
-Objects come and go one by one, as a batch may have 64 MiB. Rule: WH-6.
+One failure fails the whole batch, because the API server cannot use part of it. Objects
+are read and written one by one, because a batch may have 64 MiB. Rule: WH-6.
 """
 
 from collections.abc import Callable, Iterable
@@ -40,8 +40,10 @@ def respond(
     on_broken: Callable[[], None],
 ) -> tuple[JsonObject, list[bytes] | None]:
     """Return the response without its objects, and pieces of JSON with all converted
-    objects, in the order of the request, separated by commas; the error and None if it
-    failed.
+    objects.
+
+    The objects are in the order of the request, separated by commas. If the conversion
+    failed, return the error and None.
 
     check: called before each object; raises ReviewError after the deadline.
     on_broken: called after an unexpected exception of the conversion.

@@ -1,9 +1,9 @@
 """A self-signed serving certificate, stored in a Secret and rotated.
 
 All replicas share the Secret and watch it. A replica that may write makes and rotates
-the certificate, tells the callers of a new authority, and then marks the Secret; only
-now the certificate is served. A replica that serves a certificate stores it again if
-the Secret is deleted. Rule: WH-7.
+the certificate. It writes a new authority into the callers' configuration and then
+marks the Secret; only then is the certificate served. A replica that serves a
+certificate stores it again if the Secret is deleted. Rule: WH-7.
 """
 
 import base64
@@ -70,7 +70,9 @@ _TRUSTED = "asoreconcile/trusted-authorities"
 
 
 class ManagedCertificates:
-    """A service: start it before the server it is for. Safe from any thread."""
+    """A service that keeps the certificate of a webhook server. Start it before the
+    server. Safe from any thread.
+    """
 
     name = "webhook certificates"
 
@@ -140,12 +142,14 @@ class ManagedCertificates:
 
     @property
     def authorities(self) -> bytes:
-        """The authorities for clients as PEM; empty before `start`."""
+        """Return the authorities for clients as PEM; empty before `start`."""
         return self._shown.get(AUTHORITY, b"")
 
     def pending_injections(self) -> Mapping[str, str]:
-        """Targets that do not trust the serving certificate, or are not in the cluster,
-        with the reason; "" before the first check. Calls only `targets`, no server.
+        """Return the targets that do not trust the serving certificate, or are not in
+        the cluster, with the reason.
+
+        The reason is "" before the first check. Calls only `targets`, no server.
         """
         found, bundle = self._found, self.authorities
         left: dict[str, str] = {}
@@ -187,7 +191,7 @@ class ManagedCertificates:
         return [] if ended else [self.name]
 
     def refresh(self) -> None:
-        """Run a round soon: a target was added, or changed by another writer."""
+        """Run a round soon, because a target was added or changed by another writer."""
         self._wake.set()
 
     def _run(self) -> None:
@@ -200,7 +204,9 @@ class ManagedCertificates:
             self._ended.set()
 
     def _look_after(self) -> None:
-        """Until stopped. Raises StoppedError where a request was cut off by it."""
+        """Repeat rounds until stopped. Raises StoppedError if the stop interrupts a
+        request.
+        """
         pause = 0.0
         while True:
             if self._clock.wait(self._wake, pause):
@@ -212,7 +218,9 @@ class ManagedCertificates:
             pause = _ROUND_SECONDS if self._round() else _RETRY_SECONDS
 
     def _round(self) -> bool:
-        """One round; returns whether all of it succeeded."""
+        """Run one round: keep the certificate, and write the authorities. Return
+        whether all of it succeeded.
+        """
         try:
             stored = self._keep()
             if stored.bundle:
@@ -229,7 +237,7 @@ class ManagedCertificates:
 
     def _distribute(self, stored: "_Stored") -> None:
         """Write the authorities into all targets, then serve the certificate. Raises
-        what the client raises, and OSError for an unusable certificate.
+        the exceptions of the client, and OSError for an unusable certificate.
         """
         authorities = stored.bundle[AUTHORITY]
         targets = tuple(self._targets())
@@ -279,7 +287,9 @@ class ManagedCertificates:
         return _Found(trust, version, authorities)
 
     def _keep(self) -> "_Stored":
-        """Read the Secret, and renew it if due. Raises what the client raises."""
+        """Read the Secret, and renew the certificate if due. Raises the exceptions of
+        the client.
+        """
         return retry(
             self._keep_once,
             backoff=AT_ONCE,
@@ -364,8 +374,8 @@ class ManagedCertificates:
 
 @attrs.frozen
 class _Stored:
-    """The bundle in the Secret, {} if there is none, and whether the callers have been
-    told of its authorities.
+    """The bundle in the Secret, {} if there is none, and whether the callers'
+    configurations have its authorities.
     """
 
     bundle: CertificateBundle

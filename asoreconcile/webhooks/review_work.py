@@ -1,9 +1,9 @@
-"""Limits the processor time and memory of reviews, whoever calls.
+"""Limits the processor time and memory of reviews, for all callers.
 
 Reviews are parsed in pieces: a whole admission review, or one object of a conversion.
-A piece that may become large in memory waits for the one lane of such pieces, is
-measured before it is parsed, and is followed by a rest: so the lease's renewal and
-other reviews never wait for longer than one piece takes. Rule: TH-7.
+Pieces that may become large in memory are parsed one at a time, after their size was
+measured, and with a pause after each. So the lease's renewal and other reviews never
+wait for longer than one piece takes. Rule: TH-7.
 """
 
 import threading
@@ -23,7 +23,9 @@ class NoSlotError(AsoreconcileError):
 
 
 class FairSlots:
-    """Slots that go to one caller after the other, whatever number each waits for."""
+    """Slots that are given to waiting callers in turn, however many each caller waits
+    for.
+    """
 
     def __init__(self, at_once: int, *, most_waiting: int | None = None) -> None:
         """at_once: number of slots. most_waiting: limit for each

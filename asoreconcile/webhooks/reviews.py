@@ -29,7 +29,9 @@ class ReviewError(AsoreconcileError):
 
 @attrs.frozen
 class Review:
-    """A review's envelope. uid: to be echoed. request: the part that differs."""
+    """A review's envelope. uid: id that the response repeats. request: the part that
+    depends on the kind of review.
+    """
 
     api_version: str
     kind: str
@@ -74,9 +76,10 @@ def answered(api_version: str, kind: str, response: JsonObject) -> bytes:
 def answered_in_pieces(
     api_version: str, kind: str, response: JsonObject, name: str, items: Sequence[bytes]
 ) -> list[bytes]:
-    """Return the same as pieces, with a list as the response's last member.
+    """Return a review with its response in pieces, with a list as the response's last
+    member.
 
-    name: of the list. items: pieces of the list's text, each of whole items.
+    name: name of the list. items: pieces of the list's text, each of whole items.
     """
     head = answered(api_version, kind, response).removesuffix(b"}}")
     pieces = [head + b',"%s":[' % name.encode()]

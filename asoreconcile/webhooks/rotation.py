@@ -46,7 +46,7 @@ def renewed(
 ) -> CertificateBundle | None:
     """Return the bundle to store from now on; None if the stored one stays.
 
-    hosts: names that clients use. propagation_delay: from the publication of a new
+    hosts: names that clients use. propagation_delay: time from the publication of a new
     authority until it signs. An unreadable bundle is replaced.
     """
     try:

@@ -75,8 +75,9 @@ class WebhookLimits:
 
     max_conversions: concurrent conversions; None is the number of cores. Conversions
     are CPU-bound, and must not starve watches and the leader's lease (TH-7).
-    max_admission_bytes, max_conversion_bytes: of a request's body. All long bodies and
-    their answers together take no more than two of the longest and an eighth.
+    max_admission_bytes, max_conversion_bytes: longest body of a request. All long
+    bodies and their answers together take no more than two of the longest and an
+    eighth.
     """
 
     max_conversions: int | None = None
@@ -158,7 +159,7 @@ class WebhookServer:
     def mutate(self, path: str, *chain: Mutate, on: WebhookRules | None = None) -> None:
         """Register mutating functions at a path, called in order. Rule: WH-5.
 
-        on: as in `validate`. Raises as `validate`.
+        on: the writes to mutate; see `validate`. Raises as `validate`.
         """
         _check_chain(chain, "mutating webhook")
         self._admit(path, mutating(chain), "mutate", on)

@@ -52,7 +52,7 @@ class FileCertificates:
         least_tls: ssl.TLSVersion = LEAST_TLS,
     ) -> None:
         """folder: contains the two PEM files. least_tls: older clients are refused.
-        clock: for the pauses between the first tries.
+        clock: clock of the pauses between the first tries.
 
         Unusable files are read again for 1.5 s (`_WRITTEN`), as they may be being
         written. Raises OSError (ssl.SSLError is one) if they stay unusable.
@@ -120,8 +120,8 @@ class ClientAuthority:
 
     def asked_by(self, context: ssl.SSLContext) -> ssl.SSLContext:
         """Return a server's context that asks clients for a certificate and verifies
-        it; a client without one is not refused. With an unusable file the authorities
-        stay that were read before.
+        it; a client without one is not refused. If the file is unusable, the
+        authorities that were read before stay in use.
         """
         with self._lock:
             try:
@@ -157,9 +157,9 @@ class SelfSignedCertificate:
     def __init__(
         self, name: str, *, clock: Clock, least_tls: ssl.TLSVersion = LEAST_TLS
     ) -> None:
-        """name: of the signing authority. least_tls: older clients are refused."""
-        # Here: what makes certificates takes 13 MiB to load, and most processes make
-        # none.
+        """name: name of the signing authority. least_tls: older clients are refused."""
+        # Imported here: the library that makes certificates takes 13 MiB, and most
+        # processes make no certificate.
         from asoreconcile.base.certificates import Authority
 
         now = clock.now()

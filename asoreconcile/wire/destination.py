@@ -15,8 +15,8 @@ _ADDRESS_NOWHERE = "127.0.0.1"
 
 @attrs.frozen
 class Proxy:
-    """A proxy. One for HTTP forwards plain requests, and opens a tunnel for TLS; one
-    for SOCKS opens a tunnel for both, and resolves the server's name. Its user and
+    """A proxy. An HTTP proxy forwards plain requests, and opens a tunnel for TLS. A
+    SOCKS proxy opens a tunnel for both, and resolves the server's name. Its user and
     password are sent only to it.
     """
 
@@ -28,8 +28,10 @@ class Proxy:
 
     @classmethod
     def of(cls, url: str) -> Self:
-        """`SCHEME://[user[:password]@]host[:port]`, the scheme http, https, socks5 or
-        socks5h; http without one. Raises ValueError, which does not quote it.
+        """Return the proxy of a URL: `SCHEME://[user[:password]@]host[:port]`.
+
+        The scheme is http, https, socks5 or socks5h; http if there is none. Raises
+        ValueError, which does not quote the URL.
         """
         try:
             parts = urlsplit(url if "://" in url else f"http://{url}")
@@ -86,18 +88,22 @@ class Destination:
 
     @property
     def is_secure(self) -> bool:
-        """Return whether it uses TLS and checks the server's certificate."""
+        """Return whether connections use TLS and check the server's certificate."""
         return self.scheme == "https"
 
     @property
     def authority(self) -> str:
-        """`host[:port]`, the port unless it is the scheme's own."""
+        """Return `host[:port]`, with the port unless it is the default of the
+        scheme.
+        """
         host = _bracketed(self.host)
         return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
 
     @property
     def first_hop(self) -> tuple[str, int]:
-        """The host and port that a socket is opened to."""
+        """Return the host and port that a socket is opened to: the proxy's, if there is
+        one.
+        """
         if self.proxy is not None:
             return self.proxy.host, self.proxy.port
         return self.host, self.port
@@ -132,7 +138,7 @@ class Destination:
         # We open the sockets and resolve names; libcurl must not resolve.
         if not resolves and ":" not in hop:
             curl.setopt(pycurl.RESOLVE, [f"{hop}:{hop_port}:{_ADDRESS_NOWHERE}"])
-        # "" is no proxy, whatever the environment says.
+        # "" excludes no host from the proxy, regardless of the environment.
         curl.setopt(pycurl.NOPROXY, "")
         if self.proxy is None:
             curl.setopt(pycurl.PROXY, "")

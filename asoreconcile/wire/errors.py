@@ -14,8 +14,8 @@ _SHORT_OF = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 
 
 def shortage() -> str:
-    """`[Errno 24] Too many open files ...`, with what to do; "" if nothing is exhausted
-    now.
+    """Return a text about an exhausted resource with advice, such as `[Errno 24] Too
+    many open files ...`; "" if nothing is exhausted now.
 
     Call it only after a failure: without a free descriptor libcurl reports "could not
     connect", which wrongly blames the server.
@@ -52,9 +52,10 @@ _OPENSSL = re.compile(r"^OpenSSL \w+: OpenSSL/[^:]+: (?:error:\w+:[^:]*:[^:]*:)?
 class WireError(AsoreconcileError):
     """There was no response, or only a part of one.
 
-    is_sent: bytes of the request may have left, so that it may have been executed.
-    is_lost: the connection was reset or closed. is_untrusted: the server's certificate
-    was not accepted. is_too_long: the response was longer than the caller allows.
+    is_sent: whether bytes of the request may have been sent, so that it may have been
+    executed. is_lost: whether the connection was reset or closed. is_untrusted: whether
+    the server's certificate was not accepted. is_too_long: whether the response was
+    longer than the caller allows.
     """
 
     def __init__(
@@ -74,8 +75,8 @@ class WireError(AsoreconcileError):
 
 
 def not_sent(error: Exception) -> WireError:
-    """A request failed before it was sent, for lack of a descriptor, a thread or
-    memory.
+    """Return the error of a request that failed before it was sent, for lack of a
+    descriptor, a thread or memory.
     """
     return WireError(f"not sent: {_explained(str(error))}", is_sent=False)
 
@@ -99,7 +100,7 @@ def wire_error(code: int, text: str, *, is_sent: bool) -> WireError:
 
 
 def _explained(text: str) -> str:
-    """Return a text with what the machine is short of, unless the text says so."""
+    """Return a text completed with the exhausted resource, unless the text names it."""
     short_of = shortage()
     if not short_of or short_of.partition(":")[0] in text:
         return text

@@ -30,7 +30,7 @@ from asoreconcile.wire.trust import TlsTrust
 _USER_TIMEOUT: int | None = getattr(socket, "TCP_USER_TIMEOUT", None)  # Linux
 # poll(2) takes a C int of milliseconds: without an end it would overflow.
 _LONGEST_WAIT_SECONDS = 3600.0
-# Descriptors that libcurl needs beside the socket to connect.
+# Descriptors that libcurl needs in addition to the socket to connect.
 _SPARES = 2
 _POLLED = {
     pycurl.POLL_IN: select.POLLIN,
@@ -43,8 +43,8 @@ SocketOption = tuple[int, int, int]
 
 @attrs.frozen
 class Patience:
-    """Seconds: until there is a TCP connection; without a byte; for the body, from the
-    head on, None without a limit of its own.
+    """Time limits of a transfer in seconds: until there is a TCP connection, without a
+    byte, and for the body from the head on (None for no separate limit).
     """
 
     connect: float
@@ -103,7 +103,7 @@ class CurlHandle:
 
     def _made(self, accept_encoding: str) -> pycurl.Curl:
         curl = pycurl.Curl()
-        # What libcurl does with signals is for processes of one thread.
+        # libcurl's handling of signals is for processes with one thread.
         curl.setopt(pycurl.NOSIGNAL, 1)
         curl.setopt(pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_1_1)
         if accept_encoding:  # "" would be all that libcurl knows
@@ -116,7 +116,7 @@ class CurlHandle:
         return curl
 
     def start(self, transfer: Transfer, *, call: Call, patience: Patience) -> None:
-        """Set the request up; `turn` sends it."""
+        """Prepare a request; `turn` sends it."""
         request, curl = transfer.request, self._curl
         self._transfer, self._call, self._patience = transfer, call, patience
         self._heard = time.monotonic()
@@ -146,11 +146,11 @@ class CurlHandle:
         self._multi.add_handle(curl)
 
     def turn(self) -> bool:
-        """Wait until libcurl can go on, and let it; returns whether the transfer goes
+        """Wait until libcurl can continue, and let it. Return whether the transfer goes
         on.
 
-        Raises WireError, StoppedError if the call was cancelled, and what the fence
-        raises. Close the handle then.
+        Raises WireError, StoppedError if the call was cancelled, and the exceptions of
+        the fence. Close the handle then.
         """
         transfer = self._running()
         ready = self._waited()
@@ -165,7 +165,7 @@ class CurlHandle:
             running = self._multi.socket_action(descriptor, _actions(seen))[1]
         if transfer.is_sent:
             transfer.read_head()
-        # Before what libcurl says of it: to libcurl each of them is an aborted
+        # Raised before libcurl's own error: for libcurl each of them is an aborted
         # callback.
         if transfer.failure is not None:
             raise transfer.failure
@@ -217,7 +217,9 @@ class CurlHandle:
             )
 
     def _waited(self) -> list[tuple[int, int]]:
-        """The descriptors that are ready; none when libcurl's own time has come."""
+        """Wait, and return the descriptors that are ready; none if libcurl's timer is
+        due.
+        """
         while True:
             now = time.monotonic()
             timer = self._timer
@@ -249,8 +251,10 @@ class CurlHandle:
                 )
 
     def _poll_wanted(self) -> None:
-        """Have `_poll` ask for what libcurl waits for now. A transfer after another on
-        one connection waits for the same: nothing is to be told then.
+        """Register the events that libcurl waits for with `_poll`, if they have
+        changed.
+
+        A later transfer on the same connection waits for the same events.
         """
         for descriptor in self._polled.keys() - self._wanted.keys():
             self._poll.unregister(descriptor)
@@ -274,14 +278,18 @@ class CurlHandle:
         return False
 
     def _want(self, what: int, descriptor: int, *_: object) -> None:
-        """libcurl's: what it waits for on a descriptor."""
+        """Record the events that libcurl waits for on a descriptor (a callback of
+        libcurl).
+        """
         if what == pycurl.POLL_REMOVE:
             self._wanted.pop(descriptor, None)
         else:
             self._wanted[descriptor] = what
 
     def _set_timer(self, milliseconds: int) -> int:
-        """libcurl's: when it wants to be called in any case."""
+        """Record the time at which libcurl must be called in any case (a callback of
+        libcurl).
+        """
         if milliseconds > 0:
             self._timer = time.monotonic() + milliseconds / 1000
         else:
@@ -289,7 +297,7 @@ class CurlHandle:
         return 0
 
     def _open(self, *_: object) -> object:
-        """libcurl's: a socket, connected already."""
+        """Return a connected socket (a callback of libcurl)."""
         transfer = self._running()
         try:
             # A kept connection was dead: libcurl has closed its copy of it, and asks
@@ -340,7 +348,7 @@ class CurlHandle:
             ours.close()
 
     def _be_impatient(self, wanted: bool) -> None:
-        """Make the kernel drop undelivered bytes soon, or as usual (LE-5)."""
+        """Set whether the kernel drops undelivered bytes soon, or as usual (LE-5)."""
         if _USER_TIMEOUT is None or wanted == self._is_impatient:
             return
         ours = self._socket

@@ -1,11 +1,12 @@
-"""Endless responses, all received by one thread.
+"""Receives endless responses on one thread.
 
     open (any thread) -> the loop's thread: libcurl, for as many streams as there are
                       -> on_news -> the reader takes what came (any thread)
 
 Streams to a server that speaks HTTP/2 share a few connections; with other servers each
-has its own. The thread only moves bytes: the readers do what is slow or may fail. A
-stream that nobody reads is paused, and the others on its connection go on.
+has its own. The thread only moves bytes: slow work, and work that may fail, is done by
+the readers. A stream that is not read is paused, and the others on its connection go
+on.
 """
 
 import heapq
@@ -60,7 +61,7 @@ class Waker:
         self._is_set = False
 
     def close(self) -> None:
-        """A later `wake` does nothing."""
+        """Close the waker: a later `wake` does nothing."""
         self.reader.close()
         self._writer.close()
 
@@ -84,8 +85,8 @@ class StreamLoop:
         threads: Threads,
         name: str = "streams",
     ) -> None:
-        """trust, generation: asked for each stream, on the thread that opens it. name:
-        of the thread, which begins with the first stream.
+        """trust, generation: functions called for each stream, on the thread that opens
+        it. name: name of the thread, which starts with the first stream.
         """
         self._destination = destination
         self._trust = trust
@@ -120,8 +121,8 @@ class StreamLoop:
         """Open a stream; does not wait for the response. on_news: see `LoopStream`.
 
         Raises StoppedError once closed, WireError if no thread or descriptor is
-        available, and what `trust` and `generation` raise; RuntimeError in a forked
-        child, which lacks the thread.
+        available, and the exceptions of `trust` and `generation`; RuntimeError in a
+        forked child, which lacks the thread.
         """
         check_process(self._made_in)
         stream = LoopStream(request, limits, host=self, on_news=on_news)
@@ -141,8 +142,9 @@ class StreamLoop:
             self._renewals += 1
 
     def _leave(self, stream: LoopStream) -> None:
-        """Like `renew`, unless that was done since the stream was opened: streams that
-        fall silent together share one new connection.
+        """Call `renew`, unless that was done since the stream was opened.
+
+        So streams that fall silent together share one new connection.
         """
         with self._lock:
             self._renewals += self._renewals == stream.renewals
@@ -217,8 +219,10 @@ class StreamLoop:
             waker.wake()
 
     def _run(self) -> None:
-        """The loop's thread. If it raises, all streams end: their readers reopen them,
-        and the thread is restarted.
+        """Run the loop on its thread.
+
+        If it raises, all streams end: their readers reopen them, and the thread is
+        restarted.
         """
         with self._lock:
             waker = self._waker

@@ -38,8 +38,8 @@ class Terms:
 
 
 class LoopGroup:
-    """Streams over connections of one kind: one multi handle of libcurl's. The loop's
-    thread alone.
+    """Streams whose connections have the same properties, in one multi handle of
+    libcurl. Used only by the loop's thread.
     """
 
     def __init__(
@@ -71,15 +71,15 @@ class LoopGroup:
 
     @property
     def is_idle(self) -> bool:
-        """Return whether it has no stream."""
+        """Return whether the group has no stream."""
         return not self.streams and not self._held
 
     def add(self, stream: LoopStream) -> None:
-        """Send its request, or hold it until a response shows whether connections can
-        be shared. Raises pycurl.error.
+        """Send a stream's request, or hold it until a response shows whether
+        connections can be shared. Raises pycurl.error.
 
-        libcurl would wait by itself (PIPEWAIT), but where there are none it may leave
-        who waits until its time is over.
+        libcurl could wait by itself (PIPEWAIT), but if no connection is made, it may
+        let a waiting request time out.
         """
         if self._destination.is_secure and self._is_shared is None:
             if self._held or self._is_asked():
@@ -89,12 +89,12 @@ class LoopGroup:
         self.send(stream)
 
     def released(self, now: float) -> list[LoopStream]:
-        """Those to be sent now that were held: all, once there was an answer.
+        """Return the held streams to send now: all of them, once there was a response.
 
-        Until then one more as soon as all that were asked have failed, or after a
-        while without a connection: where nobody listens, nothing is gained by all
-        trying at once. As many again as were asked where a connection stands, and the
-        answer takes long.
+        Before the first response, one more is sent as soon as all requests so far have
+        failed, or after a while without a connection, because many tries at once do not
+        help if the server does not listen. If there is a connection and the response
+        takes long, as many again are sent.
         """
         if not self._held:
             return []
@@ -128,7 +128,7 @@ class LoopGroup:
         return bool(self._asked)
 
     def send(self, stream: LoopStream) -> None:
-        """Send its request. Raises pycurl.error."""
+        """Send the request of a stream. Raises pycurl.error."""
         curl = pycurl.Curl()
         curl.setopt(pycurl.NOSIGNAL, 1)
         if self._destination.is_secure:
@@ -175,7 +175,7 @@ class LoopGroup:
                 return
 
     def ended(self) -> list[LoopStream]:
-        """The streams that have ended since the last call."""
+        """Return the streams that have ended since the last call."""
         found: list[LoopStream] = []
         while self.streams:
             queued, whole, failed = self._multi.info_read()
@@ -251,14 +251,18 @@ class LoopGroup:
             self._selector.unregister(descriptor)
 
     def _set_timer(self, milliseconds: int) -> int:
-        """libcurl's: when it wants to be called in any case."""
+        """Record the time at which libcurl must be called in any case (a callback of
+        libcurl).
+        """
         now = time.monotonic()
         self.timer = None if milliseconds < 0 else now + milliseconds / 1000
         return 0
 
     def _set_socket(self, descriptor: int, _purpose: int) -> int:
-        """libcurl's: a socket that is about to be connected."""
-        # Not of a copy: where there is no descriptor for it, the other streams must go
+        """Set the options of a socket that is about to be connected (a callback of
+        libcurl).
+        """
+        # No copy is used: if there is no descriptor for it, the other streams must go
         # on.
         theirs = socket.socket(fileno=descriptor)
         try:

@@ -11,15 +11,16 @@ import pycurl
 from asoreconcile.wire.request import WireRequest
 from asoreconcile.wire.transfer import HEAD_ENDS, Transfer
 
-# What may lie here unread. A slow reader's stream is paused beyond; the pieces of one
-# turn of libcurl's are in already.
+# The most bytes that may be unread. Beyond that the stream is paused; it may have the
+# pieces of one turn of libcurl more.
 _MOST_UNREAD_BYTES = 256 << 10
 
 
 @attrs.frozen
 class StreamLimits:
-    """Seconds: until there is a connection; until the head is here; without a byte
-    after that; for the body, from the head on, None without a limit of its own.
+    """Time limits of a stream in seconds: until there is a connection, until the head
+    has arrived, without a byte after that, and for the body from the head on (None for
+    no separate limit).
     """
 
     connect: float
@@ -34,22 +35,25 @@ class LoopHost(Protocol):
     is_closed: bool
 
     def closed(self, stream: "LoopStream") -> None:
-        """A stream was closed by its reader. Any thread; does not block."""
+        """Record that the reader has closed a stream. Any thread; does not block."""
 
     def unread(self, stream: "LoopStream") -> None:
-        """A paused stream was read. Any thread; does not block."""
+        """Record that a paused stream was read. Any thread; does not block."""
 
     def has_news(self, stream: "LoopStream") -> None:
-        """Data came: notify the reader at the end of the turn. The loop's thread."""
+        """Record that data came: the reader is notified at the end of the turn. Only on
+        the loop's thread.
+        """
 
     def stopped(self) -> Exception:
         """Return the error to raise after the loop was closed."""
 
 
 class LoopStream(Transfer):
-    """One thread at a time reads; any thread may close. Nothing here blocks.
+    """A response that a loop receives. One thread at a time reads it; any thread may
+    close it. Nothing here blocks.
 
-    The loop's thread calls what libcurl calls, `fail` and `end`.
+    Only the loop's thread calls `fail`, `end` and libcurl's callbacks.
     """
 
     def __init__(
@@ -118,26 +122,28 @@ class LoopStream(Transfer):
             yield None
 
     def close(self) -> None:
-        """End it, and wake its reader. Idempotent; any thread."""
+        """End the stream, and wake its reader. Idempotent; any thread."""
         if not self.is_closed:
             self.is_closed = True
             self._host.closed(self)
             self.on_news()
 
     def end(self) -> None:
-        """The stream has ended; the loop's last call."""
+        """Record the end of the stream. It is the loop's last call."""
         if not self.is_ended:
             self.is_ended = True
             self._host.has_news(self)
 
     def fail(self, error: Exception) -> None:
-        """The stream broke."""
+        """Record the error that broke the stream."""
         if not self.is_ended:
             self._broken = error
             self.end()
 
     def due(self, now: float) -> tuple[float, str]:
-        """Return when the stream times out unless data comes, and why."""
+        """Return the time at which the stream times out unless data comes, and the
+        reason.
+        """
         if not self.has_head:
             return self._opened + self.limits.head, (
                 f"timed out after {self.limits.head:.1f} s"
@@ -151,7 +157,7 @@ class LoopStream(Transfer):
         return silent_at, (f"timed out: nothing came for {self.limits.silence:.1f} s")
 
     def apply(self, curl: pycurl.Curl) -> None:
-        """Have the handle call here."""
+        """Set the callbacks of a libcurl handle."""
         curl.setopt(pycurl.PREREQFUNCTION, self._begin)
         curl.setopt(pycurl.HEADERFUNCTION, self._header)
         curl.setopt(pycurl.WRITEFUNCTION, self._write)

@@ -34,7 +34,9 @@ IDLE_SECONDS = 90.0
 
 
 class _OutdatedError(Exception):
-    """The handle's certificates are outdated: use another handle. Nothing was sent."""
+    """The handle's certificates are outdated, so that another handle must be used.
+    Nothing was sent.
+    """
 
 
 def _first(_: object = None) -> int:
@@ -57,9 +59,11 @@ class HandlePool:
         clock: Clock | None = None,
     ) -> None:
         """trust: called before each connection; None for a server without TLS.
-        generation: its value changes when existing connections must not be reused.
-        fence: called before each part of a write is sent (`fencing`). clock: for the
-        timer that closes idle connections; None closes them at the next exchange.
+        generation: function whose value changes when existing connections must not be
+        reused.
+        fence: called before each part of a write is sent (`fencing`). clock: clock of
+        the timer that closes idle connections; with None they are closed at the next
+        exchange.
         """
         self._destination = destination
         self._trust = trust
@@ -160,7 +164,7 @@ class HandlePool:
     def _taken(self, *, fresh: bool = False) -> CurlHandle:
         """Take a connection from the pool.
 
-        fresh: take a new one.
+        fresh: whether to take a new connection.
         """
         # Two processes that write to one connection break it for both, and a lock that
         # another thread held at the fork is never given back here.
@@ -231,8 +235,8 @@ class HandlePool:
             one.close()
 
     def _outworn(self, now: float) -> list[CurlHandle]:
-        """Takes out what is too many or too old, and has the timer look after the rest.
-        With the lock.
+        """Remove and return idle connections that are too many or too old; set the
+        timer for the rest. The caller holds the lock.
         """
         old = []
         while self._idle and (
@@ -257,7 +261,9 @@ class HandlePool:
 
 
 def _look(reference: weakref.ref[HandlePool]) -> None:
-    """The timer's callback, which does not keep a dropped pool alive."""
+    """Close outdated connections of a pool. This is the timer's callback, which does
+    not keep a dropped pool alive.
+    """
     pool = reference()
     if pool is not None:
         pool._close_old()  # noqa: SLF001 - one of us
@@ -275,5 +281,5 @@ def check_process(made_in: int) -> None:
 
 
 def closed() -> StoppedError:
-    """The error after a pool is closed."""
+    """Return the error to raise after a pool is closed."""
     return StoppedError("the connections are closed")

@@ -14,8 +14,9 @@ _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 
 @lru_cache(maxsize=256)
 def is_token(text: str) -> bool:
-    """Return whether it is valid as a method or header name (RFC 9110). A client uses
-    few: results are cached.
+    """Return whether a text is valid as a method or header name (RFC 9110).
+
+    Results are cached, because a client uses few names.
     """
     return _TOKEN.fullmatch(text) is not None
 
@@ -24,7 +25,8 @@ def is_token(text: str) -> bool:
 class WireRequest:
     """One HTTP request.
 
-    target: path and query, sent byte for byte. headers: a name may be there twice.
+    target: path and query, sent byte for byte. headers: names and values; a name may
+    occur twice.
 
     body: None for none. Raises ValueError for an invalid request head: a line break in
     a header could start another request.
@@ -35,8 +37,8 @@ class WireRequest:
     headers: tuple[tuple[str, str], ...] = attrs.field(repr=False)
     body: bytes | None = attrs.field(default=None, repr=False)
 
-    # Each request passes here, and a token is a thousand characters long: what CPython
-    # looks for by itself takes a tenth of what a pattern does.
+    # Each request passes here, and a token is a thousand characters long: CPython's own
+    # search takes a tenth of the time of a pattern.
     def __attrs_post_init__(self) -> None:
         """Check the request. Raises ValueError."""
         if not is_token(self.method):
@@ -53,11 +55,13 @@ class WireRequest:
 
     @property
     def is_read(self) -> bool:
-        """Return whether it is a read, which may be sent again."""
+        """Return whether the request is a read, which may be sent again."""
         return self.method in READS
 
     def lines(self) -> list[bytes]:
-        """The headers as libcurl takes them. Raises ValueError beyond Latin-1."""
+        """Return the headers as lines for libcurl. Raises ValueError for characters
+        beyond Latin-1.
+        """
         lines = [
             # With a colon and nothing behind, it would take the header out.
             (f"{name}: {text}" if text else f"{name};").encode("latin-1")

@@ -20,7 +20,7 @@ class Transfer:
     """One request in progress.
 
     fence: called before the first bytes of a write are sent, and before each further
-    part (`fencing`); None if not fenced. max_bytes: of the decompressed body.
+    part (`fencing`); None if not fenced. max_bytes: longest decompressed body.
     """
 
     def __init__(
@@ -43,19 +43,21 @@ class Transfer:
         self._begins = self._looked_at = 0  # of the lines: the head's first, the next
 
     def apply(self, curl: pycurl.Curl) -> None:
-        """Have the handle call here."""
+        """Set the callbacks of a libcurl handle."""
         curl.setopt(pycurl.PREREQFUNCTION, self._begin)
         reads = self._read if self.is_fenced else self._body.read
         curl.setopt(pycurl.READFUNCTION, reads)
-        # No call of Python for each line, nor for each piece where nobody counts:
-        # None, as `append` returns it, takes all.
+        # No Python function is called for each line, nor for each piece if the size is
+        # not limited: `append` returns None, which accepts everything.
         curl.setopt(pycurl.HEADERFUNCTION, self._lines.append)
         counts = self._max_bytes is not None
         takes = self._write if counts else self.body_pieces.append
         curl.setopt(pycurl.WRITEFUNCTION, takes)
 
     def check_fence(self) -> None:
-        """Check the fence before the request is sent. Raises what the fence raises."""
+        """Check the fence before the request is sent. Raises the exceptions of the
+        fence.
+        """
         if self.is_fenced and self._fence is not None:
             self._fence()
 
@@ -68,7 +70,7 @@ class Transfer:
         return not names.isdisjoint({"content-length", "transfer-encoding"})
 
     def read_head(self) -> None:
-        """Take the head from the lines that have come, once all of it is here."""
+        """Parse the head from the received lines, once it is complete."""
         lines = self._lines
         while not self.has_head and self._looked_at < len(lines):
             self._looked_at += 1
@@ -82,10 +84,11 @@ class Transfer:
             self._head, self.has_head = rest, self.status >= 200
 
     def headers(self) -> dict[str, str]:
-        """Return the answer's, once `has_head`."""
+        """Return the headers of the response, once `has_head` is true."""
         headers: dict[str, str] = {}
         for line in self._head:
-            # Any byte is a character of Latin-1: a server's slip is no reason to fail.
+            # Any byte is a character of Latin-1: so a mistake of the server does not
+            # make the request fail.
             name, _, text = line.decode("latin-1").partition(":")
             name, text = name.strip().lower(), text.strip()
             headers[name] = f"{headers[name]}, {text}" if name in headers else text

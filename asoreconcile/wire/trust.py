@@ -15,8 +15,9 @@ Authorities = Path | bytes
 
 @attrs.frozen
 class TlsTrust:
-    """Which servers a connection trusts, and how it identifies itself. Two are
-    equal if a connection made with one may be used with the other.
+    """The TLS settings of a connection: the trusted CAs and the client certificate.
+
+    Two are equal if a connection made with one may be used with the other.
 
     pair: PEM of our certificate and its key. verify: False trusts any server, which a
     kubeconfig may set.
@@ -70,7 +71,7 @@ def checked_authorities(given: Pem) -> bytes:
 def checked_pair(certificate: Pem, key: Pem | None) -> tuple[bytes, bytes]:
     """Return the PEM of a certificate and its key. Raises OSError if they do not match.
 
-    key: None if it is in the certificate's file.
+    key: file of the key; None if the key is in the certificate's file.
     """
     pair = _read(certificate), _read(certificate if key is None else key)
     load_cert_chain(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), *pair)

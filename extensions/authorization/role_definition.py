@@ -1,4 +1,4 @@
-"""RoleDefinition: Azure's own roles are not imported."""
+"""RoleDefinition: excludes Azure's own roles from imports."""
 
 from asoreconcile.azure.middleware.extension_points import IMPORT
 from asoreconcile.azure.middleware.extension_set import built_in

@@ -20,7 +20,7 @@ EXTENSIONS = built_in("containerservice", "ManagedCluster")
 
 
 def _kubeconfig(answer: JsonObject) -> str | None:
-    """Return the first kubeconfig; Azure sends them in base64."""
+    """Return the first kubeconfig in an answer, decoded from base64."""
     match answer.get("kubeconfigs"):
         case [{"value": str(text)}, *_]:
             pass

@@ -13,8 +13,8 @@ _ALIKE = (
 def why_left_alone(req: PostReconcile, other: JsonObject) -> str:
     """Return why a reconcile may not change the resource of another object, or "".
 
-    The sync mode and the policy may forbid it. Another operator or credential of that
-    object means that its resource is not this reconcile's.
+    The sync mode and the policy may forbid it. It may not either if that object has
+    another operator or another credential.
     """
     own, others = annotations(req.obj), annotations(other)
     if req.ctx.only_reports:

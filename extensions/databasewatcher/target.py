@@ -22,8 +22,8 @@ def until_watched(
 ) -> PostResult:
     """Report not ready until the watcher runs; start it if it is stopped.
 
-    A watcher without an object in the cluster, or whose start is left to a person,
-    keeps no target from being ready. Makes one GET of the watcher.
+    If the watcher has no object in the cluster, or its start is left to a person, the
+    target is ready without it. Makes one GET of the watcher.
     """
     ctx, watcher = req.ctx, req.owner
     if watcher is None or dig(watcher, "spec.operatorSpec.autoStart") is False:

@@ -1,7 +1,7 @@
-"""Exclude flexible servers' settings that no user has set from an import.
+"""Excludes settings of flexible servers that no user has set from imports, for MySQL
+and PostgreSQL.
 
-For MySQL and PostgreSQL. They differ only in `isReadOnly`: MySQL has a string,
-PostgreSQL a boolean.
+The two differ only in `isReadOnly`: MySQL has a string, PostgreSQL a boolean.
 """
 
 from asoreconcile.azure.middleware.factories import skip_import_if

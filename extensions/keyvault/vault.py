@@ -1,9 +1,10 @@
-"""Vault: the reaction to a soft-deleted vault that holds the name.
+"""Vault: recovers or purges a soft-deleted vault that still has the name.
 
-A deleted vault keeps its name for weeks. `createOrRecover` brings it back,
-`purgeThenCreate` removes it for good; Azure itself knows neither word. Both are done
-only before the first creation that an object asks for, and only to a vault that had the
-object's own ARM id: a vault that is deleted later is neither purged nor recovered.
+A deleted vault keeps its name for weeks. The create mode `createOrRecover` recovers it,
+`purgeThenCreate` removes it for good; both modes are this operator's, not Azure's. Both
+are done only before the first creation that an object asks for, and only to a vault
+that had the object's own ARM id: a vault that is deleted later is neither purged nor
+recovered.
 """
 
 from collections.abc import Callable
@@ -28,7 +29,7 @@ _RECOVER, _PURGE = "createOrRecover", "purgeThenCreate"
 def create_mode(
     req: ModifyPayload, call_next: Callable[[ModifyPayload], JsonObject], /
 ) -> JsonObject:
-    """Turn our two create modes into those of Azure: `recover` or `default`.
+    """Replace the operator's two create modes by Azure's, `recover` or `default`.
 
     If there is no vault yet, the deleted vault is read by one GET; only 404 counts as
     "no deleted vault". A purge is a sub-operation and raises SuboperationPending while
@@ -113,7 +114,7 @@ def _deleted(ctx: ReconcileContext, vault: str) -> JsonObject | None:
 
 
 def _deleted_id(ctx: ReconcileContext, payload: JsonObject) -> str:
-    """Return the id that a deleted vault with our Azure name would have."""
+    """Return the id that a deleted vault with this Azure name would have."""
     subscription = ids.subscription_of(ctx.arm_id) or ctx.subscription_id
     location = str(payload.get("location") or "").replace(" ", "").lower()
     name = ids.parse(ctx.arm_id).name

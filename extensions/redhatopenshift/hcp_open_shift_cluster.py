@@ -1,4 +1,4 @@
-"""HcpOpenShiftCluster: no write while it is being deleted; its kubeconfig."""
+"""HcpOpenShiftCluster: not written while Azure deletes it; exports its kubeconfig."""
 
 from datetime import datetime
 
@@ -33,8 +33,8 @@ def _lifetime(answer: JsonObject, now: datetime) -> float:
         return _DAY_SECONDS
 
 
-# Azure makes a new credential at each request, over minutes: the export goes on where
-# it was, reconcile by reconcile, and does not start again while one is being made.
+# Azure makes a new credential at each request, over minutes: the export continues with
+# each reconcile, and does not start again while one is being made.
 EXTENSIONS.on(EXPORT_SECRETS)(
     export_keys(
         "requestAdminCredential",

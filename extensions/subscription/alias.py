@@ -52,8 +52,8 @@ def cancel_on_request(
 ) -> DeleteResult:
     """Delete the alias; cancel its subscription first if the annotation asks for it.
 
-    The subscription is the one that Azure names in the alias. One that is cancelled
-    already is not cancelled again.
+    The subscription is the one that Azure names in the alias. If it is already
+    cancelled, nothing is sent for it.
     """
     ctx = req.ctx
     subscription = dig(ctx.raw_get() or {}, "properties.subscriptionId")
@@ -84,7 +84,7 @@ def _cancelled(ctx: ReconcileContext, subscription: str) -> outcomes.ArmOutcome:
 def _has_ended(ctx: ReconcileContext, subscription: str) -> bool:
     """Return whether Azure says that the subscription is cancelled or gone.
 
-    False if Azure does not let us read it: the request to cancel then decides.
+    False if Azure refuses the read; the request to cancel then decides.
     """
     try:
         found = ctx.arm.get(f"/subscriptions/{subscription}", _READ_API_VERSION)

@@ -1,6 +1,7 @@
 """The additions of members and owners that Graph's lists do not confirm.
 
-Kept in memory: after a restart each addition is tried again, which changes nothing.
+They are kept in memory. After a restart each addition is tried again, which does no
+harm.
 """
 
 import threading
@@ -29,7 +30,9 @@ class LinkAnswer(Enum):
 
 @attrs.frozen
 class Attempt:
-    """One addition. at: in `Clock.monotonic` seconds. refusal: only for REFUSED."""
+    """One addition. at: time of the addition in `Clock.monotonic` seconds. refusal:
+    refusal of Graph; only for REFUSED.
+    """
 
     answer: LinkAnswer
     at: float
@@ -88,7 +91,7 @@ class LinkAttempts:
     def _set(
         self, key: ObjectKey, attempts: dict[tuple[GroupLink, str], Attempt]
     ) -> None:
-        """Caller holds the lock."""
+        """Replace the attempts of an object. The caller holds the lock."""
         if attempts:
             self._of[key] = attempts
         else:

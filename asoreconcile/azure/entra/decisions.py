@@ -60,7 +60,7 @@ class Facts:
     seen: the id in the status.
     mark: the mark of an entry that was created for the object.
     by_id, by_mark: the entries with these; None if Graph has none.
-    alike: all entries that the search for one to adopt finds.
+    alike: all entries that the search for an entry to adopt has found.
     tried_seconds: time since the last attempt to create one; None if there was none.
     """
 
@@ -243,7 +243,9 @@ def _creation(desired: DesiredObject) -> Create | Refuse:
 
 
 def _chosen(facts: Facts, alike: tuple[JsonObject, ...]) -> EntraStep:
-    """Choose among several of one name the one with the nickname, if there is one."""
+    """Return the decision about several entries of one name: the entry with the
+    nickname is chosen, if there is one.
+    """
     desired = facts.desired
     if not alike:
         return _creation(desired)

@@ -1,4 +1,4 @@
-"""Specs of Entra's kinds in Microsoft Graph's terms. Pure."""
+"""Translates specs of Entra's kinds to Microsoft Graph's terms. Pure."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -137,8 +137,10 @@ def changes_of(desired: DesiredObject, entry: JsonObject) -> JsonObject:
 
 
 def _is_as(want: Any, have: Any) -> bool:
-    """Return whether a value is as the spec has it: of a mapping the fields that the
-    spec has, of a list the values in any order.
+    """Return whether a value matches the spec.
+
+    In a mapping only the fields of the spec are compared, and in a list the order does
+    not matter.
     """
     if isinstance(want, dict):
         there = have or {}

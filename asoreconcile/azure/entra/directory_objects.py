@@ -257,7 +257,8 @@ def _there_already(
 
 
 def _is_adopted(scope: ReconcileScope, entry: JsonObject) -> bool:
-    """Return whether the entry is written to; false if it is only read. Rule: OW-3.
+    """Return whether the operator may change the entry; false if it is only read. Rule:
+    OW-3.
 
     The decision about an entry that was there before is stored before the first write.
     Raises ConditionError `AlreadyExists`.
@@ -398,8 +399,11 @@ def _delete(scope: ReconcileScope, graph: GraphClient, entry_id: str) -> None:
 
 
 def _explained(refused: ConditionError, scope: ReconcileScope) -> ConditionError:
-    """Name in a refused creation what Graph does not name: owners and members if one is
-    missing, and the application that it may only not show yet.
+    """Return the condition of a refused creation, completed with names that Graph
+    leaves out.
+
+    These are the owners and members if one of them is missing, and the application,
+    which Graph may not show yet.
     """
     error, content = refused.__cause__, spec(scope.patcher.obj)
     if not isinstance(error, ArmError):

@@ -20,7 +20,7 @@ def creation_links(
     reference: Callable[[str], str],
 ) -> tuple[dict[str, list[str]], bool]:
     """Return the references that a creation can make, by link, and whether these are
-    all. Owners and members share the limit.
+    all. Owners and members share the limit of a creation.
     """
     made: dict[str, list[str]] = {}
     room, is_whole = MOST_AT_CREATION, True

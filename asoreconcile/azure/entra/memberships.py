@@ -1,6 +1,6 @@
 """Make a group's members and owners match the spec, as far as Graph lets each.
 
-An id that Graph refuses is reported and keeps no other id in or out of the group.
+An id that Graph refuses is reported; all other ids are added and removed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,8 +36,8 @@ _ABOUT_THE_ID = frozenset(
 class Linked:
     """The result for one link.
 
-    more: true if changes are left for the next reconcile. problem: about ids that
-    cannot be added, removed or seen; None if there are none.
+    more: true if changes are left for the next reconcile. problem: condition about ids
+    that cannot be added, removed or seen; None if there are none.
     """
 
     more: bool = False

@@ -126,8 +126,8 @@ class EnginePool:
             engine.close()
 
 
-# CEL's own limit is six times as much, but nobody writes such texts by hand, and they
-# cost memory.
+# CEL's own limit is six times as much, but people do not write such texts by hand, and
+# they cost memory.
 MAX_LENGTH = 16 * 1024
 _MAX_MESSAGE = 500
 

@@ -32,8 +32,8 @@ _SYSTEM = ("/usr", "/lib", "/lib64", "/bin", "/etc/ld.so.cache")
 
 
 def forbid_dumps() -> None:
-    """Let no other process of this user read the memory and the environment of this
-    one.
+    """Prevent other processes of this user from reading the memory and the environment
+    of this one.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)

@@ -1,7 +1,8 @@
 """Compile and run expressions for one kind version, in this process.
 
-Time and memory are not limited here: `worker_main` runs it where they are. The engine
-stops after ten thousand steps of loops, but a few steps can fill any memory.
+Time and memory are not limited here: `worker_main` runs the engine in a process with
+limits. The engine stops after ten thousand steps of loops, but a few steps can fill any
+memory.
 """
 
 import difflib

@@ -59,7 +59,7 @@ def completed(serialized: bytes) -> bytes | None:
         if reference.key in inserting:
             del reference.value.overload_id[:]
             reference.value.overload_id.append(MAP_MERGE_OVERLOAD)
-    # From the inside out: an outer one takes a copy of what it holds.
+    # From the inside out, because an outer node copies its parts.
     for node in reversed(inserts):
         call = node.call_expr
         call.function = MAP_MERGE

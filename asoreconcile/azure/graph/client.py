@@ -154,8 +154,8 @@ class GraphClient:
         case, in Graph's order.
 
         A list that cannot be read to its end raises an error; a shorter list is never
-        returned. Graph still hides members if the group's membership is hidden and the
-        application lacks Member.Read.Hidden.
+        returned. But Graph leaves out members if the group's membership is hidden and
+        the application lacks Member.Read.Hidden.
         """
         path = f"{_LISTS}/{GROUPS.name}/{group_id}/{link}"
         found: dict[str, None] = {}
@@ -281,7 +281,9 @@ def _check_entry(
 
 
 def _check_id(answer: ArmResponse, entry: JsonObject, *, method: str, url: str) -> None:
-    """The id becomes a segment of paths: it must not contain further segments."""
+    """Check the id of an entry, which becomes a segment of paths and must not contain
+    further segments. Raises ArmError.
+    """
     id_ = entry.get("id")
     if not isinstance(id_, str) or not OBJECT_ID.fullmatch(id_):
         message = f"the answer shows an entry without its id{PERHAPS_A_PROXY}"

@@ -1,7 +1,7 @@
 """The label of requests to Microsoft Graph in the metrics of requests to Azure.
 
-The label `resource` is `Microsoft.Graph/` and the collection; of a group's members
-and owners `.../groups/members` and `.../groups/owners`.
+The label `resource` is `Microsoft.Graph/` and the collection. For a group's members and
+owners it is `.../groups/members` and `.../groups/owners`.
 """
 
 import re

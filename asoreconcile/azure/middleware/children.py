@@ -37,8 +37,8 @@ def keep_children(
     """Return an extension that adds Azure's children to the parent's PUT.
 
     path: path of the child list, from the root of the ARM body.
-    shapes: for each api-version, the writable parts of a child; for a version in
-    between, the older one counts.
+    shapes: writable parts of a child by api-version; for a version in between, the
+    older one counts.
     rule: see `ChildMerge`.
     parent_may_be_absent: if true, Azure omits the object around the list if the list is
     empty.

@@ -231,7 +231,7 @@ class ReconcileContext:
         reconcile_context.check()
 
     def raw_get(self) -> JsonObject | None:
-        """Return the resource as Azure has it now, at this object's api-version.
+        """Return the present resource from Azure, at this object's api-version.
 
         It is read once per reconcile and shared: never change it. None if Azure has
         none (404), and without a request while the ARM id is unknown. Raises ArmError
@@ -252,8 +252,8 @@ class ReconcileContext:
         self.rests_on = self._etag()
 
     def prefer_unchanged(self) -> None:
-        """Declare the same, but only if the response has an ETag: the writes of other
-        resources need not wait.
+        """Declare the same as `require_unchanged`, but only if the response has an
+        ETag, so that writes of other resources need not wait.
         """
         if self.rests_on is None:
             self.rests_on = self._etag() or None

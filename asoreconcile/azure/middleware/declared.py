@@ -64,11 +64,11 @@ class Declared:
         return mark in self.before and mark not in self.now
 
     def withdrawn_in(self, body: JsonObject, path: str) -> list[str]:
-        """The withdrawn names that a resource still has at a path."""
+        """Return the withdrawn names that a resource still has at a path."""
         return [name for name in names_at(body, path) if self.is_withdrawn(path, name)]
 
     def left_in(self, body: JsonObject) -> frozenset[str]:
-        """The marks of withdrawn names, without those that the resource has lost."""
+        """Return the marks of withdrawn names that the resource still has."""
         shown = {
             name_mark(path, name)
             for path in self.paths

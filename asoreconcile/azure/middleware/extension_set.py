@@ -33,9 +33,7 @@ class ExtensionError(AsoreconcileError):
 
 @attrs.frozen
 class Extension:
-    """One extension at one point for one kind, and the place where it was
-    registered.
-    """
+    """One extension at one point for one kind, and the place of its registration."""
 
     point: ExtensionPoint[Any, Any]
     kind: GroupKind

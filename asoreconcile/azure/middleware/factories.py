@@ -130,7 +130,8 @@ def skip_import_if(
     return named(decide, f"skip_import_if({reason!r})")
 
 
-# Where a provisioning operation ends, in lower case. An unknown state never blocks a
+# The final states of a provisioning operation, in lower case. An unknown state never
+# blocks a
 # write: before the first create there is no state.
 TERMINAL = frozenset({"succeeded", "failed", "canceled"})
 
@@ -172,7 +173,7 @@ def block_unless_owner_state(
     """Return a check that blocks a child while its owner accepts no writes.
 
     owner: the kind of owner that is checked; other owners are ignored.
-    path: from the owner's root.
+    path: path of the state from the owner's root.
     exact_case: if true, `states` are compared with letter case.
     """
 

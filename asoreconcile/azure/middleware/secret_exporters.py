@@ -43,7 +43,7 @@ def export_keys(
     action: the last part of the URL after the resource's id, such as `listKeys`.
     api_version: fixed, independent of the version of the object.
     keys: the name in `operatorSpec.secrets` -> the place of the value in the response.
-    kept_as: for a long-running action, how ASO stores its token.
+    kept_as: form in which ASO stores the token of a long-running action.
     lifetime: function of the response and the present time that returns the lifetime,
     in seconds, of a credential that the action has made. The action is repeated after
     two thirds of it. None for an action that only reads.

@@ -1,7 +1,8 @@
-"""The owner of an object of a kind without ARM, after the owner's object is gone.
+"""Finds out whether the owner of an object without ARM still exists in Azure, after the
+owner's object is gone.
 
-The owner's resource may live on in Azure, because its object was detached. Then what
-the child made in it lives on as well.
+The owner's resource may still exist, because its object was detached. Then the things
+that the child has made in it exist, too.
 """
 
 from http import HTTPStatus
@@ -28,8 +29,8 @@ def owner_note(scope: ReconcileScope) -> dict[str, str | None]:
 def require_gone(scope: ReconcileScope) -> None:
     """Raise ConditionError `OwnerDetached` if Azure still has the owner's resource.
 
-    Does nothing if the object has made nothing, or no id is recorded. Raises
-    ConditionError as well if Azure does not say. Sends one GET.
+    Does nothing if the object has made nothing, or no id is recorded. Also raises
+    ConditionError if Azure does not answer. Sends one GET.
     """
     arm_id = scope.patcher.annotations.get(OWNER_ID)
     kind = scope.patcher.version.owner

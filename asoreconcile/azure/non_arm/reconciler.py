@@ -1,7 +1,8 @@
-"""The reconciler of one kind without ARM: plan, claim and release are those of ARM's.
+"""The reconciler of one kind without ARM. It shares plan, claim and release with ARM
+kinds.
 
-A write of metadata ends its reconcile if it must be stored before anything outside is
-changed: the claim, as for kinds of ARM.
+As for ARM kinds, a claim ends the reconcile, because it must be stored before anything
+outside the cluster is changed.
 """
 
 from asoreconcile.azure.non_arm.extension_points import delete_through_extensions

@@ -21,7 +21,7 @@ class ExternalResource(Protocol):
     def apply(self, scope: ReconcileScope) -> ReconcileOutcome:
         """Create the resource, or make it match the spec.
 
-        Succeeded: it matches. Requeue: the change is in progress.
+        Returns Succeeded if the resource matches, Requeue if the change is in progress.
         """
 
     def observe(self, scope: ReconcileScope) -> None:
@@ -33,7 +33,8 @@ class ExternalResource(Protocol):
     def delete(self, scope: ReconcileScope) -> ReconcileOutcome:
         """Delete the resource. Its owner, if it has one, exists.
 
-        Succeeded: it no longer exists, and the finalizer can be removed.
+        Returns Succeeded if the resource no longer exists, so that the finalizer can be
+        removed.
         """
 
     def forget(self, key: ObjectKey) -> None:

@@ -6,6 +6,5 @@
 
 `postgresql`, `mysql` and `azure_sql` decide, each for its own SQL, without side
 effects; `drivers` connect, `sessions` keeps connections, `resource` combines them for a
-reconcile. Every text that reaches a server is a keyword of ours, or quoted by
-`quoting`.
+reconcile. Every text in a statement is a fixed keyword, or was quoted by `quoting`.
 """

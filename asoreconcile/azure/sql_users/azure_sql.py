@@ -86,7 +86,7 @@ class DatabaseUser:
 
 @attrs.frozen
 class DatabaseUserFacts:
-    """A principal as the database has it, see `Dialect.facts`.
+    """The facts about a principal in the database, see `Dialect.facts`.
 
     type: `S` is a user with a password. server_id: its security identifier.
     has_power: whether it may control the database, its users or its roles.
@@ -109,7 +109,8 @@ class AzureSql(Dialect):
     port: ClassVar[int] = 1433
 
     def kept(self, name: str) -> str:
-        """Return a name without letter case and blanks at the end.
+        """Return a name in lower case and without blanks at the end, as the server
+        compares names.
 
         A database with another collation may tell such names apart.
         """

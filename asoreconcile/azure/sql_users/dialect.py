@@ -1,4 +1,6 @@
-"""The questions and statements about a user for one type of server."""
+"""The interface of a dialect: the queries and statements about a user for one type of
+server.
+"""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar, Protocol
@@ -26,7 +28,7 @@ class Dialect(Protocol):
     read_only: ClassVar[str] = ""
 
     def kept(self, name: str) -> object:
-        """Return a name as the server compares names."""
+        """Return a name in the form in which the server compares names."""
 
     def identity(self, name: str, spec: JsonObject) -> UserIdentity:  # noqa: ARG002
         """Return the identity of the user that a spec describes. name: the
@@ -49,11 +51,12 @@ class Dialect(Protocol):
         return desired
 
     def facts(self, session: Session, identity: UserIdentity) -> Any | None:
-        """Return the user as the server has it; None if the server has no such user.
+        """Return the facts about the user on the server; None if the server has no such
+        user.
 
         The facts of each server have these members. server_id: the server's own
         identifier, "" if it has none: a user that is dropped and made again has another
-        one. name: the name as the server keeps it. is_signed_in: whether the operator
+        one. name: the name that the server stores. is_signed_in: whether the operator
         is signed in as this user. barred: why the user cannot sign in although its spec
         says so, or "".
         """

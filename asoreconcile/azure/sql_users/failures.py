@@ -37,7 +37,7 @@ class RefusedStatementError(ServerError):
     def __init__(
         self, error: ServerError, statement: Statement, message: str = ""
     ) -> None:
-        """message: in place of the server's."""
+        """message: message in place of the server's own."""
         super().__init__(message or str(error), trouble=error.trouble, code=error.code)
         self.statement = statement
 

@@ -86,7 +86,7 @@ def _address(lookups: UserLookups, server: JsonObject, port: int) -> tuple[str, 
 
 _POSTGRESQL_DATABASE = "postgres"
 _MYSQL_DATABASE = "mysql"
-# Whom a token for a server of MySQL is meant for, by the cloud that the server is in.
+# The audience of a token for a MySQL server, by the cloud of the server.
 ENTRA_SCOPES = {
     ".mysql.database.azure.com": "https://ossrdbms-aad.database.windows.net/.default",
     ".mysql.database.chinacloudapi.cn": (

@@ -1,6 +1,6 @@
 """The lookups for a user's object: its owner, other objects, Secrets, a credential.
 
-A reconcile looks them up in the cluster, `asoctl plan` among manifests.
+A reconcile finds them in the cluster, `asoctl plan` among manifests.
 """
 
 from collections.abc import Callable
@@ -54,7 +54,9 @@ class UserKind:
 
 
 def of_reconcile(scope: ReconcileScope) -> UserLookups:
-    """Return the lookups of a reconcile; changes of the results trigger it again."""
+    """Return the lookups of a reconcile. Changes of the results cause another
+    reconcile.
+    """
 
     def owner() -> JsonObject | None:
         found = scope.owner()

@@ -104,8 +104,8 @@ _RESERVED = frozenset(
 class Account:
     """An account as its spec describes it.
 
-    entra: the name of its user in Entra ID; "" for one with a password.
-    privileges: by database; "" is the whole server.
+    entra: the name of its user in Entra ID; "" for an account with a password.
+    privileges: privileges by database; "" for the whole server.
     """
 
     name: str
@@ -122,7 +122,7 @@ class Account:
 
 @attrs.frozen
 class AccountFacts:
-    """An account as the server has it, see `Dialect.facts`."""
+    """The facts about an account on the server, see `Dialect.facts`."""
 
     plugin: str
     privileges: Mapping[str, frozenset[str]]
@@ -156,7 +156,7 @@ class MySql(Dialect):
         return super().is_same(one, other) and hosts[0] == hosts[1]
 
     def kept(self, name: str) -> str:
-        """Return a name without blanks at the end; a user has it at any host."""
+        """Return a name without blanks at the end, as the server compares names."""
         return name.rstrip(" ")
 
     def desired(self, name: str, spec: JsonObject, *, password: str) -> Account:

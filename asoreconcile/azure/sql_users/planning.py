@@ -52,7 +52,7 @@ class LoginStanding(Enum):
 
 @attrs.frozen
 class Known:
-    """The knowledge about an object's user.
+    """The record of an object's user, and its origin.
 
     record: the record for this server; None if nothing was recorded.
     is_from_aso: True if Azure Service Operator reconciled the object, and nothing was
@@ -89,8 +89,9 @@ def standing(
 def _is_recorded(
     dialect: Dialect, record: UserRecord, identity: UserIdentity, facts: Any
 ) -> bool:
-    """Return whether a record is about a user of the server, and not only a claim. A
-    user that was dropped and made again by others has another identifier.
+    """Return whether a record is about this user of the server, and not only a claim.
+
+    A user that others have dropped and made again has another identifier.
     """
     if record.state is UserState.CLAIMED:
         return False
@@ -102,13 +103,13 @@ def _is_recorded(
 def may_take(
     choice: IfExists, identity: UserIdentity, *, powers: str, differs: bool
 ) -> bool:
-    """Return whether a user that was there before the object is written to; false if
-    it is only read.
+    """Return whether the operator may change a user that existed before the object;
+    false if it is only read.
 
-    powers: the rights by which it is an administrator, or "". differs: whether it does
-    not match the spec.
+    powers: the rights by which the user is an administrator, or "". differs: whether
+    the user does not match the spec.
 
-    Raises ConditionError if the object must not have it.
+    Raises ConditionError if the object must not have the user.
     """
     where = "its options, roles or privileges" if differs else ""
     who = f"user {shown_user(identity)} of the server"
@@ -120,22 +121,24 @@ def may_take(
 
 
 def require_ours(dialect: Dialect, identity: UserIdentity, facts: Any | None) -> None:
-    """Raise for a user that no object may have: one of the server's own, a superuser,
-    the administrator that the operator signs in as.
+    """Raise ConditionError for a user that no object may have.
+
+    Such users are the server's own, superusers, and the administrator that the operator
+    signs in as.
     """
     if why := never(dialect, identity, facts):
         raise _not_taken(identity, why)
 
 
 def require_other(dialect: Dialect, identity: UserIdentity, sign_in: SignIn) -> None:
-    """Raise for the administrator that the operator signs in as."""
+    """Raise ConditionError for the administrator that the operator signs in as."""
     if dialect.is_user(identity, sign_in.user):
         raise _not_taken(identity, _SIGNED_IN)
 
 
 def require_powerless(identity: UserIdentity, powers: str) -> None:
-    """Raise for a user that Azure Service Operator managed, and that has rights of an
-    administrator that its spec does not ask for.
+    """Raise ConditionError for a user of Azure Service Operator that has rights of an
+    administrator which its spec does not ask for.
     """
     if powers:
         raise _not_taken(
@@ -145,7 +148,9 @@ def require_powerless(identity: UserIdentity, powers: str) -> None:
 
 
 def require_kept(dialect: Dialect, former: UserIdentity, now: UserIdentity) -> None:
-    """Raise for a changed name; webhooks enforce the same rule, if they run."""
+    """Raise ConditionError if the name has changed; webhooks enforce the same rule, if
+    they run.
+    """
     if former["name"] != now["name"] and not dialect.renames:
         raise unusable(
             f"spec.azureName cannot change from {former['name']!r} to "
@@ -155,7 +160,9 @@ def require_kept(dialect: Dialect, former: UserIdentity, now: UserIdentity) -> N
 
 
 def require_free(former: UserIdentity, now: UserIdentity, facts: Any | None) -> None:
-    """Raise if the new name of a user is taken. facts: the user with that name."""
+    """Raise ConditionError if the new name of a user is taken. facts: the user with
+    that name.
+    """
     if facts is not None:
         raise unusable(
             f"user {shown_user(former)} cannot become {shown_user(now)}, which the "
@@ -197,7 +204,7 @@ FindLookups = Callable[[JsonObject], UserLookups]
 
 @attrs.frozen
 class UserPlanner:
-    """Plans for the users of one kind. Signs in as the operator does, and only
+    """Makes plans for the users of one kind. It signs in as the operator does, and only
     reads.
     """
 
@@ -251,10 +258,10 @@ class UserPlanner:
 class Found:
     """The answers of a server about a user.
 
-    desired: the user of the spec, with values of the server. facts: the user that the
-    spec names. before: the former user, if it is recorded under another name.
-    powers: the rights by which the user is an administrator, or "". excess: those of
-    them that the spec does not ask for.
+    desired: the user of the spec, completed with values of the server. facts: facts
+    about the user that the spec names. before: facts about the former user, if it is
+    recorded under another name. powers: the rights by which the user is an
+    administrator, or "". excess: those of these rights that the spec does not ask for.
     """
 
     desired: Any
@@ -303,7 +310,7 @@ def decided(
 
 
 def _known(obj: JsonObject, place: str) -> Known:
-    """Return what the object states; `asoctl` has no key to verify a record."""
+    """Return the record that the object states; `asoctl` has no key to verify it."""
     record = stated_record(obj)
     if record is not None and record.place not in ("", place):
         record = None

@@ -138,7 +138,7 @@ _POWERFUL_ROLES = frozenset(
 
 @attrs.frozen
 class Role:
-    """A role as its spec describes it. options: by the names of the spec."""
+    """A role as its spec describes it. options: options by their names in the spec."""
 
     name: str
     password: str = attrs.field(repr=False)
@@ -153,7 +153,9 @@ class Role:
 
 @attrs.frozen
 class RoleFacts:
-    """A role as the server has it, see `Dialect.facts`. server_id: its oid."""
+    """The facts about a role on the server, see `Dialect.facts`. server_id: oid of the
+    role.
+    """
 
     options: Mapping[str, bool]
     member_of: frozenset[str]
@@ -174,7 +176,9 @@ class PostgreSql(Dialect):
     read_only: ClassVar[str] = "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY"
 
     def kept(self, name: str) -> bytes:
-        """Return a name up to the server's limit: it is compared byte by byte."""
+        """Return a name, cut at the server's limit. The server compares names byte by
+        byte.
+        """
         return _kept(name)
 
     def desired(self, name: str, spec: JsonObject, *, password: str) -> Role:
@@ -310,7 +314,7 @@ _RESERVED = frozenset(
 
 
 def _kept(name: str) -> bytes:
-    """Return a name as the server keeps it, to the byte."""
+    """Return the bytes of a name that the server stores."""
     return name.encode()[:_MOST_NAME_BYTES]
 
 

@@ -3,8 +3,8 @@
 
 A reconcile reads the user, sends the statements for the differences, and reads the user
 again: a statement that the server accepted without effect (rights that another
-administrator granted) does not count as done. Each statement is sent for itself, and
-the password last: one that is refused keeps no other one back.
+administrator granted) does not count as done. Statements are sent one by one, and the
+password last. After a refused statement, the others are still sent.
 """
 
 from collections.abc import Sequence
@@ -261,7 +261,7 @@ class _User:
         return self.dialect.powers(self.session, desired, facts, as_asked=as_asked)
 
     def _claim(self, now: UserIdentity) -> UserRecord:
-        """Return a claim that begins now."""
+        """Return the record of a claim that begins now."""
         before = _known(self.scope).record
         if before is not None and before.is_made:
             why = f"it is on {before.place}, and the owner is {self.place} now"
@@ -269,7 +269,9 @@ class _User:
         return new_record(self.place, now, self.scope.operator.clock.now())
 
     def _require_sole(self, record: UserRecord) -> None:
-        """Raise if another object has claimed the user at the same time."""
+        """Raise ConditionError if another object has claimed the user at the same
+        time.
+        """
         known = Known(record, is_from_aso=False)
         require_sole(self.scope, self.dialect, self.place, record.identity, known)
 
@@ -294,8 +296,8 @@ class _User:
     def _taken(
         self, found: LoginStanding, record: UserRecord, facts: Any
     ) -> UserRecord:
-        """Record a user that was there before; only Azure Service Operator's objects
-        are its makers.
+        """Record a user that existed before. Only an object that Azure Service Operator
+        managed counts as its creator.
         """
         is_made = found is LoginStanding.ASOS
         record = attrs.evolve(
@@ -432,7 +434,7 @@ def _say(session: Session, statement: Statement, fence: Fence | None) -> None:
 def _known(scope: ReconcileScope, place: str = "") -> Known:
     """Return the knowledge about the object's user.
 
-    place: only a record of this server counts; "" stands for any server.
+    place: server whose record counts; "" for any server.
     """
     obj = scope.patcher.obj
     record = record_of(obj, scope.operator.record_key)

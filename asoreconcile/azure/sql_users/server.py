@@ -18,7 +18,7 @@ STATEMENT_SECONDS = 20.0
 # A server waits less long for a lock than the operator waits for the server: the
 # connection stays sound, and the answer says what the matter is.
 LOCKS_PER_STATEMENT = 4
-# A server may say megabytes; what it says is shown in conditions.
+# A server may send megabytes of text, and the text is shown in conditions.
 _MAX_TEXT = 4096
 
 
@@ -41,7 +41,7 @@ class DatabaseServer:
 
 @attrs.frozen
 class SignIn:
-    """The account that the operator signs in with.
+    """The account with which the operator signs in.
 
     secret: a password, or a token.
     is_token: whether the secret is a token.
@@ -63,13 +63,13 @@ class SignIn:
 
 
 class ServerError(AsoreconcileError):
-    """A server did not do what it was asked.
+    """A request to a database server failed.
 
     trouble: unreachable (no response), tls (the server is not verified), firewall (the
     server refuses this address), sign-in (the server refuses the credential), lost (the
     connection broke), owns (the user cannot be dropped while it owns objects), locked
     (another transaction holds a lock), refused.
-    code: the server's own, or "".
+    code: error code of the server, or "".
     """
 
     def __init__(self, message: str, *, trouble: Trouble, code: str = "") -> None:

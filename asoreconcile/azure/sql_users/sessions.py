@@ -1,10 +1,10 @@
 """Keep connections by server and credential, and close them with their last user.
 
 No thread waits for a connection. If all connections of a server are in use, the caller
-retries a moment later. If a server did not let itself be connected to just now, the
-caller gets the same error at once: a server that hangs so blocks no more workers than
-it may have connections. A connection that broke says nothing about the server: only its
-own caller learns of that.
+retries a moment later. If a connection to a server failed just now, the caller gets the
+same error at once, so that a server that hangs blocks at most as many workers as it may
+have connections. A connection that broke says nothing about the server, so only its own
+caller gets that error.
 """
 
 import threading
@@ -90,8 +90,8 @@ class Sessions:
     ) -> Iterator[Session]:
         """Lend a session to one object's reconcile. Blocks while a session is opened.
 
-        Raises ServerError, also the one of a moment ago; RetryError while all of the
-        server's sessions are in use.
+        Raises ServerError, also for a connection that failed a moment ago; RetryError
+        while all of the server's sessions are in use.
         """
         with self._lent(user, server, sign_in, is_new=False) as (session, _):
             yield session
@@ -100,8 +100,8 @@ class Sessions:
     def _lent(
         self, user: ObjectKey, server: DatabaseServer, sign_in: SignIn, *, is_new: bool
     ) -> Iterator[tuple[Session, bool]]:
-        """Lend a session, and say whether it was kept from before. is_new: open a new
-        one, and close those that were kept.
+        """Lend a session; return whether it was kept from before. is_new: whether to
+        open a new one, and close those that were kept.
         """
         place = (server, sign_in.digest)
         pool = self._entered(user, place)
@@ -117,8 +117,8 @@ class Sessions:
             with span:
                 yield session, is_kept
             kept = session
-        # What a server refuses leaves the session sound; only a bug or a break does
-        # not.
+        # A refusal by the server leaves the session usable; a bug or a broken
+        # connection does not.
         except AsoreconcileError as error:
             if not isinstance(error, ServerError) or error.trouble != "lost":
                 kept = session

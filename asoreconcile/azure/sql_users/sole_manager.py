@@ -1,4 +1,5 @@
-"""Two objects for one user: the object that recorded its claim first manages the user.
+"""Decides which of several objects for one user manages it: the object that recorded
+its claim first.
 
 The other one sends nothing to the server while the first one exists and writes. An
 object that Azure Service Operator managed counts as the manager if nothing is recorded.
@@ -46,7 +47,7 @@ def require_sole(
 ) -> None:
     """Raise ConditionError `AlreadyManaged` while another object manages the user.
 
-    Arguments and other errors: as of `manager_of`.
+    Arguments and other errors are those of `manager_of`.
     """
     other = manager_of(scope, dialect, place, identity, known)
     if other is not None:
@@ -66,7 +67,8 @@ def manager_of(
 ) -> ObjectKey | None:
     """Return the other object that manages the user, None if there is none.
 
-    place: see `DatabaseServer.place`. The object is woken when the other one goes.
+    place: see `DatabaseServer.place`. When the other object goes, this object is
+    reconciled again.
     Raises RetryError while objects of the kind are not listed yet.
     """
     operator, obj = scope.operator, scope.patcher.obj
@@ -90,7 +92,7 @@ def manager_of(
 def _own_rank(
     dialect: Dialect, obj: JsonObject, identity: UserIdentity, known: Known
 ) -> _Rank | None:
-    """Return the rank of this object's claim, None without one."""
+    """Return the rank of this object's claim; None if it has none."""
     record = known.record
     if record is not None and dialect.is_same(record.identity, identity):
         return False, (record.since, uid_of(obj))
@@ -105,7 +107,7 @@ def _rank(  # noqa: PLR0917 - the two sides of a comparison
     version: KindVersion,
     other: JsonObject,
 ) -> _Rank | None:
-    """Return the rank of another object's claim to the user, None without one."""
+    """Return the rank of another object's claim to the user; None if it has none."""
     operator = scope.operator
     policy = policy_of(
         annotations(other),

@@ -45,10 +45,11 @@ class UserState(Enum):
 class UserRecord:
     """The record of a user.
 
-    place: the server and database, see `DatabaseServer.place`. since: the time of the
-    claim, in UTC; texts of it sort by time. state: how far that has led. server_id: the
-    server's own identifier of the user; "" if the server has none, or before there is a
-    user. password: keyed hash of the password that the server took last, or "".
+    place: the server and database, see `DatabaseServer.place`. since: time of the claim
+    in UTC, as a text that sorts by time. state: relation of the object to the user.
+    server_id: the server's own identifier of the user; "" if the server has none, or
+    before there is a user. password: keyed hash of the password that the server took
+    last, or "".
     """
 
     place: str
@@ -94,7 +95,8 @@ def new_record(place: str, identity: UserIdentity, now: datetime) -> UserRecord:
 
 
 def stated_record(obj: JsonObject) -> UserRecord | None:
-    """Return the record that the annotation states, whoever wrote it; None without one.
+    """Return the record that the annotation states, without checking its mark; None if
+    there is none.
 
     It proves nothing: use it only to show what a reconcile would do.
     """
@@ -105,7 +107,8 @@ def stated_record(obj: JsonObject) -> UserRecord | None:
 def record_of(obj: JsonObject, key: Callable[[], RecordKey]) -> UserRecord | None:
     """Return the record of an object; None if there is none with the operator's mark.
 
-    key: is called only if there is a record to verify. Raises what it raises.
+    key: function that returns the key; called only if there is a record to verify. Its
+    exceptions are raised.
     """
     found = _loads(obj)
     if found is None:
@@ -115,8 +118,10 @@ def record_of(obj: JsonObject, key: Callable[[], RecordKey]) -> UserRecord | Non
 
 
 def is_from_aso(obj: JsonObject, own_build: str = "") -> bool:
-    """Return whether Azure Service Operator reconciled the object, which records
-    nothing about users, and this operator has not recorded anything since.
+    """Return whether Azure Service Operator reconciled the object, and this operator
+    has recorded nothing since.
+
+    Azure Service Operator itself records nothing about users.
 
     own_build: the build of this operator.
     """

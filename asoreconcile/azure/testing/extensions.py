@@ -1,4 +1,5 @@
-"""A test kit for extensions: a reconcile without a cluster, and Azure as a table.
+"""A test kit for extensions: a reconcile without a cluster, and a table of Azure's
+answers.
 
 arm = FakeArm().on("POST", "/listKeys", "2021-06-01", {"primaryKey": "k"})
 req = ExportSecrets(fake_ctx(arm=arm), obj)
@@ -79,7 +80,7 @@ def arm_fault(status: int, code: str, message: str = "") -> ArmError:
 
 
 class FakeArm:
-    """Responses of Azure by method, end of the path, and api-version.
+    """A fake of Azure: its responses by method, end of the path, and api-version.
 
     If a request is registered several times, its responses are used in order, and the
     last one is repeated. A request that is not registered is an AssertionError, or 404

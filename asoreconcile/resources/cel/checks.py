@@ -1,7 +1,7 @@
 """The checks of a schema's validation rules when the CRD is written.
 
-A rule that does not compile, or that needs something missing here (the engine, a
-function), is refused with the CRD, so that users do not rely on a rule that never runs.
+A rule that does not compile, or needs a missing function or the missing engine, is
+refused together with its CRD, so that users do not rely on a rule that never runs.
 """
 
 import json

@@ -32,7 +32,7 @@ class CelMissingError(AsoreconcileError):
 
 
 class RuleError(Exception):
-    """A rule that is wrong or that failed on a value. The text explains it."""
+    """A rule is wrong, or failed on a value. The text explains the problem."""
 
 
 @attrs.frozen
@@ -147,7 +147,7 @@ def compiled(environment: Any, text: str) -> Any:
 
 
 def _check_patterns(node: ExpressionNode) -> None:
-    """Refuse a constant that is not a regular expression. Raises RuleError."""
+    """Check that constant patterns are regular expressions. Raises RuleError."""
     if node.kind == "call" and node.name in _WITH_PATTERNS:
         stated = node.parts[1].value if len(node.parts) > 1 and node.parts[1] else None
         if isinstance(stated, bytes):

@@ -21,8 +21,8 @@ _SCALARS = {"boolean": ("bool", 4), "integer": ("int", 1), "number": ("double", 
 class Sized:
     """The values of one place.
 
-    This is their kind, the largest number of elements or bytes, the smallest number of
-    bytes in JSON, and the values inside: items, entries, or fields.
+    It has their kind, their largest number of elements or bytes, their smallest number
+    of bytes in JSON, and the values inside: items, entries, or fields.
     """
 
     kind: str

@@ -141,7 +141,9 @@ class _Messages:
         return made
 
     def type_of(self, found: SchemaType) -> Callable[[Any], Any]:
-        """Return what makes the engine's type, given the engine's library."""
+        """Return a function that makes the engine's type, given the engine's
+        library.
+        """
         match found.name:
             case "OBJECT":
                 name = f"{_PACKAGE}.{self._declare(found)}"
@@ -196,6 +198,8 @@ def _inside(found: SchemaType) -> SchemaType:
 
 
 def _entry(name: str) -> str:
-    """Return the name that protobuf wants of a map field's entry: in camel case."""
+    """Return the name that protobuf requires for the entry of a map field, which is in
+    camel case.
+    """
     made: Iterator[str] = (part[:1].upper() + part[1:] for part in name.split("_"))
     return "".join(made)

@@ -174,7 +174,7 @@ def parts(schema: JsonObject) -> Iterator[Any]:
 
 
 def _structural(schema: JsonObject, at: str, level: str = "root") -> Iterator[Cause]:
-    """Yield what keeps a schema from being structural."""
+    """Yield the reasons for which a schema is not structural."""
     kind = schema.get("type", "")
     items, extra = schema.get("items"), schema.get("additionalProperties")
     if kind == "array" and not isinstance(items, dict):
@@ -342,7 +342,7 @@ class _Around:
         self.in_metadata = in_metadata
 
     def inside(self, **changes: Any) -> "_Around":
-        """Return the same for a schema one level deeper, with changes."""
+        """Return the context of a schema one level deeper, with changes."""
         known: dict[str, Any] = {
             "loose": self.loose,
             "no_defaults": self.no_defaults,

@@ -1,6 +1,6 @@
 """Leader election: one of several processes holds a Lease, and only that one may write.
 
-    standby --(free, taken)--> leader --(not renewed, or somebody else's)--> lost
+    standby --(free, taken)--> leader --(not renewed, or taken by another)--> lost
                                   |--(stopped, all that wrote has ended)--> released
 
 One thread acquires and renews, over a separate connection with short deadlines.
@@ -68,9 +68,10 @@ class LeaseElector:
         start_thread: StartThread = start_daemon,
         threads: Threads | None = None,
     ) -> None:
-        """client: for this elector only; without retries, with `timing.request_seconds`
-        as its read timeout. `stop` closes it.
-        options: with a namespace; `lease_elector` has a default. Rule: LE-1.
+        """client: client used by this elector only, without retries, with
+        `timing.request_seconds` as its read timeout. `stop` closes it.
+        options: options with a namespace; `lease_elector` fills in a default. Rule:
+        LE-1.
         start_thread: starts the thread of `elected`. threads: starts the elector's own
         thread; share one per process to report threads that died.
         """
@@ -186,8 +187,10 @@ class LeaseElector:
         return {} if self._observed.is_ours else self._observed.annotations
 
     def readiness(self) -> CheckResult:
-        """Return a readiness check that never fails: it reports leader, or the leader
-        it stands by for, and whether that one still renews the lease.
+        """Return a readiness result that never fails.
+
+        It reports that this process leads, or which other process leads and whether
+        that one still renews the lease.
         """
         if self.leads:
             return CheckResult(ok=True, details=(f"leader: {self.identity}",))
@@ -200,8 +203,8 @@ class LeaseElector:
         return CheckResult(ok=True, details=(f"standby: {leader}",))
 
     def liveness(self) -> CheckResult:
-        """Return a liveness check: fails if the process still runs after losing the
-        lease. LE-8.
+        """Return a liveness result that fails if the process still runs after losing
+        the lease. Rule: LE-8.
         """
         timing = self._timing
         spare = timing.lease_seconds - timing.renew_deadline_seconds
@@ -209,8 +212,10 @@ class LeaseElector:
         return CheckResult(ok=self._stopping.is_set() or not hangs)
 
     def _run(self) -> None:
-        """The elector's thread, restarted if it dies; a leader has then lost the lease,
-        and does not lead again.
+        """Acquire and renew the lease on the elector's thread.
+
+        If the thread dies, it is restarted; a leader has then lost the lease, and does
+        not lead again.
         """
         self._ended.clear()
         try:
@@ -264,8 +269,9 @@ class LeaseElector:
             answer = following
 
     def _seconds_until(self, moment: float) -> float:
-        """Return the time until the next look. Without a watch, which shows a release,
-        look more often.
+        """Return the seconds until the next read of the lease.
+
+        Without a watch, which would show a release, reads are more frequent.
         """
         left = moment - self._clock.monotonic()
         if self._informer.has_synced() and not self._informer.last_error:
@@ -273,7 +279,9 @@ class LeaseElector:
         return min(left, self._timing.retry_delay_seconds(self._jitter()))
 
     def _on_event(self, event: Event) -> None:
-        """Called on the watch thread with the lease, which may be outdated."""
+        """Record the lease of a watch event, which may be outdated, and wake the
+        elector. Called on the watch thread.
+        """
         # The watch may deliver a state from before our own write, whose response is
         # newer.
         if self._fence.holds:
@@ -318,8 +326,9 @@ class LeaseElector:
         """Call `elected` on a separate thread; returns whether a thread could be
         started.
 
-        Not on this thread: it may be slow, and renewals go on. last: raise RuntimeError
-        if no thread can be started: another process may have threads left.
+        Another thread is used because `elected` may be slow, and renewals go on. last:
+        whether to raise RuntimeError if no thread can be started, so that another
+        process, which may have threads left, can lead.
         """
         try:
             self._start_thread("leading", self._on_elected)
@@ -354,7 +363,7 @@ class LeaseElector:
         self._on_lost()
 
     def _wait(self, seconds: float) -> None:
-        """Block until then, or until woken."""
+        """Block for this time, or until woken."""
         self._clock.wait(self._wake, seconds)
         self._wake.clear()
 
@@ -374,8 +383,8 @@ def lease_elector(
 ) -> LeaseElector:
     """Return an elector with its own client.
 
-    options: or only the lease's name. The default namespace is the configuration's. For
-    the other arguments see `LeaseElector`.
+    options: options of the election, or only the lease's name. The default namespace is
+    that of the configuration. The other arguments are those of `LeaseElector`.
     """
     if isinstance(options, str):
         options = LeaderElectionOptions(options)

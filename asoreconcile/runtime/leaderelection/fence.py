@@ -1,4 +1,6 @@
-"""Until when this process may act as the leader, by its own clock. Rule: LE-5."""
+"""Records until when this process may act as the leader, by its own clock. Rule:
+LE-5.
+"""
 
 import threading
 from collections.abc import Callable
@@ -13,15 +15,15 @@ class NotLeadingError(StoppedError):
 
 
 class LeaseFence:
-    """The right to write: it starts once, is extended, and ends once. Safe from any
-    thread.
+    """The right to write, which starts once, is extended by renewals, and ends once.
+    Safe from any thread.
 
-    Others may take over soon after its end, whatever hangs in this process. So a timer
-    ends it, and each write checks it.
+    Another process may take over soon after the end, even if this process hangs. So a
+    timer ends the right, and each write checks it.
     """
 
     def __init__(self, clock: Clock, on_expiry: Callable[[], None]) -> None:
-        """on_expiry: called on the timer thread if it expires."""
+        """on_expiry: function called on the timer thread if the right expires."""
         self._clock = clock
         self._on_expiry = on_expiry
         self._lock = threading.Lock()
@@ -30,7 +32,9 @@ class LeaseFence:
         self._guard: Timer | None = None
 
     def extend(self, until: float) -> bool:
-        """Start or extend it; False if it has ended: it never starts again."""
+        """Start or extend the right to write. Return False if it has ended, because it
+        never starts again.
+        """
         with self._lock:
             # A late response extends nothing: another process may lead by then.
             if self._ended or self._is_over():
@@ -56,12 +60,14 @@ class LeaseFence:
 
     @property
     def late_seconds(self) -> float:
-        """Seconds since it expired; negative before that, and if it never started."""
+        """Return the seconds since the right expired; negative before that, and if it
+        never started.
+        """
         return -inf if self._until is None else self._clock.monotonic() - self._until
 
     def check(self) -> None:
-        """Check that writes are allowed. Raises NotLeadingError once it has ended;
-        before it starts, writes are allowed.
+        """Check that writes are allowed. Raises NotLeadingError once the right has
+        ended; before it starts, writes are allowed.
         """
         # Without the lock: this runs before each part of each write.
         if self._ended or self._is_over():

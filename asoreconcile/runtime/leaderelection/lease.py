@@ -27,11 +27,10 @@ class LeaseTiming:
     cannot
     work. Rule: LE-1.
 
-    lease_seconds: how long others wait before they take a lease that
-    is not renewed.
-    renew_deadline_seconds: how long a leader goes on without a renewal; its writes in
-    progress must end in the time left until lease_seconds.
-    retry_seconds: between renewals, and between attempts to acquire.
+    lease_seconds: time that other processes wait before they take a lease that is not
+    renewed. renew_deadline_seconds: time for which a leader goes on without a renewal;
+    its writes in progress must end in the rest of lease_seconds. retry_seconds: pause
+    between renewals, and between attempts to acquire.
     """
 
     lease_seconds: float = 15.0
@@ -58,8 +57,8 @@ class LeaseTiming:
         return max(_MIN_REQUEST_SECONDS, self.renew_deadline_seconds / 2)
 
     def retry_delay_seconds(self, jitter: float) -> float:
-        """Return seconds until the next attempt to acquire. chance: 0-1, random. Rule:
-        LE-2.
+        """Return the seconds until the next attempt to acquire. jitter: random number
+        from 0 to 1. Rule: LE-2.
         """
         return self.retry_seconds * (1 + _JITTER * jitter)
 
@@ -68,10 +67,11 @@ class LeaseTiming:
 class LeaderElectionOptions:
     """Options of leader election: one of several processes leads.
 
-    lease: the Lease's name. namespace: default the configuration's, in a pod the pod's.
-    identity: of this process; default `<hostname>_<uuid>`. pod_uid: the uid of the pod,
-    if this is its only process that takes part: after a crash the next one takes the
-    lease at once. Raises ValueError without a lease name.
+    lease: name of the Lease. namespace: namespace of the Lease; by default that of the
+    configuration, in a pod the pod's. identity: identity of this process; by default
+    `<hostname>_<uuid>`. pod_uid: uid of the pod, if this is the pod's only process that
+    takes part: after a crash the next process takes the lease at once. Raises
+    ValueError without a lease name.
     """
 
     lease: str
@@ -87,9 +87,10 @@ class LeaderElectionOptions:
 
 @attrs.frozen
 class LeaseObservation:
-    """A lease, None if there is none, and when a change of it was last observed.
+    """A lease, or None if it does not exist, and the time at which it was last seen to
+    change.
 
-    deleted: the lease as it was last seen, if it was deleted while a process held it.
+    deleted: the last state of the lease, if it was deleted while a process held it.
     """
 
     lease: JsonObject | None
@@ -98,13 +99,15 @@ class LeaseObservation:
 
     @property
     def holder(self) -> str:
-        """The identity of the holder, or "". A deletion takes nothing from it."""
+        """The identity of the holder, or "". After a deletion of the lease its holder
+        stays the same.
+        """
         return holder_of(self.lease or self.deleted)
 
 
 @attrs.frozen
 class WriteLease:
-    """Write this lease; `create` it if it does not exist."""
+    """A decision to write a lease. create: whether the lease does not exist yet."""
 
     lease: JsonObject
     create: bool = False
@@ -112,8 +115,8 @@ class WriteLease:
 
 @attrs.frozen
 class Follow:
-    """Another process leads until then at least, unless it releases the lease
-    earlier.
+    """A decision to wait: another process leads at least until a given time, unless it
+    releases the lease earlier.
     """
 
     holder: str
@@ -145,8 +148,8 @@ def holder_of(lease: JsonObject | None) -> str:
 
 
 def renewed_at(lease: JsonObject | None) -> datetime | None:
-    """Return when the holder last renewed, by its own clock, or None if the lease has
-    no time.
+    """Return the time of the holder's last renewal, by the holder's clock; None if the
+    lease has none.
 
     A released lease has the time of its release.
     """
@@ -244,8 +247,8 @@ def released(
 
 
 def _duration_seconds(lease: JsonObject, timing: LeaseTiming) -> float:
-    """Return the lease's duration, ten times our own at most; a lease without one gets
-    our own.
+    """Return the lease's duration, at most ten times this process's setting; the
+    setting if the lease has none.
     """
     stated = spec(lease).get("leaseDurationSeconds")
     if not isinstance(stated, int):
@@ -281,7 +284,9 @@ def _new(
 
 
 def _with(lease: JsonObject, record: JsonObject) -> JsonObject:
-    """Return the same lease with these fields, keeping what others added."""
+    """Return the lease with these fields of its spec; fields that others added are
+    kept.
+    """
     changed: JsonObject = copy_json(lease)
     changed["spec"] = {**spec(changed), **record}
     return changed

@@ -62,7 +62,9 @@ class ObservedLease:
         return self.holder == self._identity
 
     def observe(self, lease: JsonObject | None) -> None:
-        """Record the Lease as read, or as a watch delivered it, which may be old."""
+        """Record a Lease that was read, or that a watch delivered, which may be an
+        older state.
+        """
         with self._lock:
             self._known = seen(self._known, lease, now=self._clock.monotonic())
 
@@ -88,7 +90,9 @@ class ObservedLease:
         )
 
     def release(self) -> JsonObject | None:
-        """Return the write that releases the lease; None if it is not ours."""
+        """Return the write that releases the lease; None if this process does not hold
+        it.
+        """
         return released(self._known.lease, self._identity, wall=self._clock.now())
 
 
@@ -118,8 +122,8 @@ class LeaseLock:
         """
 
     def take(self) -> Follow | None:
-        """Read the lease, and acquire it if it is free; returns None if it is ours
-        then.
+        """Read the lease, and acquire it if it is free. Returns None if this process
+        holds it then.
         """
         lease = self._read()
         self._observed.observe(lease)
@@ -133,7 +137,7 @@ class LeaseLock:
         return None
 
     def renew(self) -> bool:
-        """Renew it; returns whether it is still ours."""
+        """Renew the lease. Returns whether this process still holds it."""
         if self._doubtful and not self._is_still_ours():
             return False
         try:
@@ -147,8 +151,9 @@ class LeaseLock:
         return True
 
     def release(self) -> bool:
-        """Release it; False if it is not ours. It reads the lease first, and does not
-        rely on memory. Rule: LE-6.
+        """Release the lease; return False if this process does not hold it.
+
+        The lease is read first, because the last known state may be old. Rule: LE-6.
         """
         self._observed.observe(self._read())
         given = self._observed.release()
@@ -167,7 +172,9 @@ class LeaseLock:
             return None
 
     def _write(self, write: WriteLease) -> None:
-        """Write it; the fence counts from the time of the request."""
+        """Write the lease. The fence is extended from the time of the request, not of
+        the response.
+        """
         asked_at = self._clock.monotonic()
         # Until the response arrives, it is unknown whether the lease was written.
         self._doubtful = True

@@ -98,7 +98,9 @@ def _once(
     max_time_sec: float,
     first_attempt_time_sec: float,  # noqa: ARG001
 ) -> Any:
-    """Make one attempt: the queue retries, and no worker waits."""
+    """Make one attempt. There is no retry here, because the work queue retries and no
+    worker waits.
+    """
     return work(max_time_sec)
 
 

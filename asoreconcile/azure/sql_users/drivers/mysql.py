@@ -40,8 +40,10 @@ _TROUBLE: dict[int, Trouble] = {
 
 
 class _Greeting(socket.socket):
-    """A connection of which all that comes before TLS comes within CONNECT_SECONDS. The
-    driver waits anew for each byte of what nobody has verified.
+    """A connection that limits the time before TLS to CONNECT_SECONDS.
+
+    The driver alone would start a new time limit for each byte that an unverified
+    server sends.
     """
 
     def __init__(self, connected: socket.socket) -> None:

@@ -30,7 +30,7 @@ def made(text: str, is_normalized: bool = False) -> JsonObject:
 
 
 def key(value: Any) -> tuple[Any, ...]:
-    """Return what versions are ordered by; build metadata does not count."""
+    """Return the sort key of a version; build metadata does not count."""
     found = _FORM.fullmatch(value["semver"])
     if found is None:
         raise ValueError("no such overload")
