@@ -117,7 +117,7 @@ class Indexer:
         self.mutations.advance(version, namespace=scope.namespace)
 
     def _distribute(self, old: Entry | None, entry: Entry, *, initial: bool) -> None:
-        """Caller holds the lock."""
+        """Deliver the change of an entry to the handlers. The caller holds the lock."""
         if old is None:
             self.processor.distribute(Added(entry, initial=initial))
         elif old.uid != entry.uid:

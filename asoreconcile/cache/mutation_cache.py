@@ -177,7 +177,9 @@ class MutationCache:
         return max(map(version, ours), default=_UNSEEN)
 
     def _floor(self, namespace: str) -> int:
-        """Caller holds the lock."""
+        """Return the lowest version up to which the cache has seen a namespace. The
+        caller holds the lock.
+        """
         return self._positions.get(namespace, self._position)
 
 

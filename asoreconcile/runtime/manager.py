@@ -44,7 +44,7 @@ class ManagerError(AsoreconcileError):
 
 
 class LeadershipLostError(AsoreconcileError):
-    """This process has lost the lease and must exit, because another process may be
+    """The lease is lost, and this process must exit, because another one may be
     leading. Rule: MG-5.
     """
 

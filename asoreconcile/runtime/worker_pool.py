@@ -166,7 +166,9 @@ class WorkerPool(Generic[Key]):
             self._retry.set(now + _RETRY_SECONDS)
 
     def _release_places(self, count: int) -> None:
-        """Caller holds the lock."""
+        """Subtract workers from the count, and wake threads that wait for the last one.
+        The caller holds the lock.
+        """
         self._workers -= count
         if not self._workers:
             self._all_left.set()

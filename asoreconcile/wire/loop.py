@@ -174,11 +174,11 @@ class StreamLoop:
         return closed()
 
     def has_news(self, stream: LoopStream) -> None:
-        """See `LoopHost`."""
+        """Notify the reader of a stream; see `LoopHost`."""
         self._news[stream] = None
 
     def closed(self, stream: LoopStream) -> None:
-        """See `LoopHost`."""
+        """End a stream that its reader has closed; see `LoopHost`."""
         if stream.is_ended:
             return
         # Probably closed for its silence: its connection may be dead without looking
@@ -188,7 +188,7 @@ class StreamLoop:
         self._post(partial(self._drop, stream))
 
     def unread(self, stream: LoopStream) -> None:
-        """See `LoopHost`."""
+        """Resume a stream that was read; see `LoopHost`."""
         self._post(partial(self._resume, stream))
 
     def _ensure_thread(self) -> None:

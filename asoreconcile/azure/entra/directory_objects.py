@@ -320,7 +320,7 @@ def _note(scope: ReconcileScope, entry_id: str) -> None:
         source = scope.connection.source
         scope.event("Normal", "CredentialFrom", f'Using credential from "{source}"')
     tenant = scope.connection.tenant_id
-    # Who records it first manages the entry (`duplicates`).
+    # The object that records it first manages the entry (`duplicates`).
     scope.patcher.record(
         {RESOURCE_ID: entry_id, **({TENANT: tenant} if tenant else {})}
         | accept_claim(scope, entry_id)
