@@ -174,7 +174,9 @@ class StreamLoop:
         return closed()
 
     def has_news(self, stream: LoopStream) -> None:
-        """Notify the reader of a stream; see `LoopHost`."""
+        """Record a stream whose reader is notified at the end of the turn; see
+        `LoopHost`.
+        """
         self._news[stream] = None
 
     def closed(self, stream: LoopStream) -> None:
