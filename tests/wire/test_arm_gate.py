@@ -26,9 +26,9 @@ class Gate:
             raise NotLeadingError("leads no more")
 
 
-@pytest.fixture
-def world(tmp_path):
-    with World(tmp_path) as made:
+@pytest.fixture(scope="module")
+def start(module_path):
+    with World(module_path) as made:
         yield made
 
 

@@ -27,9 +27,9 @@ SAME = {
 }
 
 
-@pytest.fixture
-def world(tmp_path):
-    with World(tmp_path) as running:
+@pytest.fixture(scope="module")
+def start(module_path):
+    with World(module_path) as running:
         running.operator = attrs.evolve(running.operator, sync_mode=SyncMode.COMPARE)
         running.install(
             "resources.azure.com/ResourceGroup",

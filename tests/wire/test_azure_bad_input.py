@@ -20,9 +20,9 @@ SERVERS = "dbforpostgresql.azure.com/FlexibleServer"
 ASSIGNMENTS = "authorization.azure.com/RoleAssignment"
 
 
-@pytest.fixture
-def world(tmp_path):
-    with World(tmp_path, lro=5.0, retry_after=1) as running:
+@pytest.fixture(scope="module")
+def start(module_path):
+    with World(module_path, lro=5.0, retry_after=1) as running:
         running.install(GROUPS, NETWORKS, SUBNETS, SERVERS, ASSIGNMENTS)
         running.settled(resource_group())
         yield running

@@ -33,9 +33,9 @@ NETWORKS = "network.azure.com/VirtualNetwork"
 SUBNETS = "network.azure.com/VirtualNetworksSubnet"
 
 
-@pytest.fixture
-def world(tmp_path):
-    with World(tmp_path) as running:
+@pytest.fixture(scope="module")
+def start(module_path):
+    with World(module_path) as running:
         running.install(GROUPS, NETWORKS, SUBNETS)
         running.settled(resource_group())
         yield running

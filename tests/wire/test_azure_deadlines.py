@@ -10,9 +10,9 @@ from asoreconcile.wire.handle import Patience
 from asoreconcile.wire.pool import HandlePool
 
 
-@pytest.fixture
-def world(tmp_path):
-    with World(tmp_path) as one:
+@pytest.fixture(scope="module")
+def start(module_path):
+    with World(module_path) as one:
         one.install("resources.azure.com/ResourceGroup")
         yield one
 

@@ -17,9 +17,9 @@ FACTORIES = "datafactory.azure.com/Factory"
 GROUPS = "resources.azure.com/ResourceGroup"
 
 
-@pytest.fixture
-def world(tmp_path):
-    with World(tmp_path) as running:
+@pytest.fixture(scope="module")
+def start(module_path):
+    with World(module_path) as running:
         running.install(GROUPS, FACTORIES)
         running.operator = attrs.evolve(running.operator, sync_mode=SyncMode.COMPARE)
         running.settled(resource_group())

@@ -23,9 +23,9 @@ SERVICES = "storage.azure.com/StorageAccountsBlobService"
 MONITORS = "/operation"
 
 
-@pytest.fixture
-def world(tmp_path):
-    with World(tmp_path, lro=30.0, retry_after=10) as running:
+@pytest.fixture(scope="module")
+def start(module_path):
+    with World(module_path, lro=30.0, retry_after=10) as running:
         running.install(GROUPS, NETWORKS, ACCOUNTS, SERVICES)
         running.settled(resource_group())
         yield running

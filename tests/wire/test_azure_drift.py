@@ -27,9 +27,9 @@ SERVERS = "dbforpostgresql.azure.com/FlexibleServer"
 TAGS = {"team": "red"}
 
 
-@pytest.fixture
-def world(tmp_path):
-    with World(tmp_path, lro=5.0, retry_after=1) as running:
+@pytest.fixture(scope="module")
+def start(module_path):
+    with World(module_path, lro=5.0, retry_after=1) as running:
         running.install(GROUPS, NETWORKS, SERVERS)
         running.operator = attrs.evolve(running.operator, sync_mode=SyncMode.COMPARE)
         yield running

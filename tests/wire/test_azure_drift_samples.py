@@ -25,9 +25,9 @@ from asoreconcile.azure.reconcile.planning.resource_import.options import Import
 from asoreconcile.base.objects import annotations, gvk_of, key_of
 
 
-@pytest.fixture
-def world(tmp_path):
-    with World(tmp_path, lro=1.0, retry_after=1) as running:
+@pytest.fixture(scope="module")
+def start(module_path):
+    with World(module_path, lro=1.0, retry_after=1) as running:
         running.operator = attrs.evolve(running.operator, sync_mode=SyncMode.COMPARE)
         yield running
 

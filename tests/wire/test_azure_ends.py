@@ -22,9 +22,9 @@ NETWORK = "virtualNetworks/vnet"
 OPERATIONS = "/operations/"
 
 
-@pytest.fixture
-def world(tmp_path):
-    with World(tmp_path, lro=30.0, retry_after=10) as one:
+@pytest.fixture(scope="module")
+def start(module_path):
+    with World(module_path, lro=30.0, retry_after=10) as one:
         one.install(GROUPS, NETWORKS)
         one.settled(resource_group())
         yield one

@@ -24,9 +24,9 @@ PASSWORD = 'Sesame-"1"-9f8e7d'
 ID = "0c7b3a52-6c35-4b4b-a8f3-3d5a0f5f1f11"
 
 
-@pytest.fixture
-def world(tmp_path):
-    with World(tmp_path, lro=30.0, retry_after=10) as one:
+@pytest.fixture(scope="module")
+def start(module_path):
+    with World(module_path, lro=30.0, retry_after=10) as one:
         one.install(GROUPS, NETWORKS, SERVERS)
         one.settled(resource_group())
         yield one

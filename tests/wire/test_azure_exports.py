@@ -36,9 +36,9 @@ def redis(**operator_spec):
     }
 
 
-@pytest.fixture
-def world(tmp_path):
-    with World(tmp_path, retry_after=1) as running:
+@pytest.fixture(scope="module")
+def start(module_path):
+    with World(module_path, retry_after=1) as running:
         running.install("resources.azure.com/ResourceGroup", "cache.azure.com/Redis")
         running.settled(resource_group())
         yield running

@@ -34,9 +34,9 @@ ACCOUNTS = "storage.azure.com/StorageAccount"
 REASON = "FailedWritingAdditionalKubernetesObjects"
 
 
-@pytest.fixture
-def world(tmp_path):
-    with World(tmp_path) as running:
+@pytest.fixture(scope="module")
+def start(module_path):
+    with World(module_path) as running:
         running.install(GROUPS, ACCOUNTS)
         running.settled(resource_group())
         yield running

@@ -13,9 +13,9 @@ SECURITY_GROUPS = "network.azure.com/NetworkSecurityGroup"
 SYNC_SECONDS = 3600.0
 
 
-@pytest.fixture
-def world(tmp_path):
-    with World(tmp_path, lro=30.0, retry_after=7) as running:
+@pytest.fixture(scope="module")
+def start(module_path):
+    with World(module_path, lro=30.0, retry_after=7) as running:
         running.install(GROUPS, NETWORKS)
         running.settled(resource_group())
         yield running

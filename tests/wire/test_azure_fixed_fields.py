@@ -6,9 +6,9 @@ from world import World, resource_group
 GROUP = "resources.azure.com/ResourceGroup"
 
 
-@pytest.fixture
-def world(tmp_path):
-    with World(tmp_path) as running:
+@pytest.fixture(scope="module")
+def start(module_path):
+    with World(module_path) as running:
         running.install(GROUP, "network.azure.com/PublicIPAddress")
         running.settled(resource_group())
         yield running

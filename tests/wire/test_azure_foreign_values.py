@@ -24,9 +24,9 @@ KINDS = (
 )
 
 
-@pytest.fixture
-def world(tmp_path):
-    with World(tmp_path) as running:
+@pytest.fixture(scope="module")
+def start(module_path):
+    with World(module_path) as running:
         running.install(*KINDS)
         running.operator = attrs.evolve(running.operator, sync_mode=SyncMode.COMPARE)
         running.settled(resource_group(tags=TAGS))

@@ -12,9 +12,9 @@ SERVERS = "dbforpostgresql.azure.com/FlexibleServer"
 PASSWORD = ObjectKey("default", "db-admin")
 
 
-@pytest.fixture
-def world(tmp_path):
-    with World(tmp_path, lro=5.0, retry_after=1) as running:
+@pytest.fixture(scope="module")
+def start(module_path):
+    with World(module_path, lro=5.0, retry_after=1) as running:
         running.install(GROUPS, SERVERS)
         running.client.create(
             SECRETS,

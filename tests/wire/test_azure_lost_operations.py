@@ -15,9 +15,9 @@ WORDS = "The operation token has expired."
 EVER = 1000
 
 
-@pytest.fixture
-def world(tmp_path):
-    with World(tmp_path, lro=30.0, retry_after=5) as one:
+@pytest.fixture(scope="module")
+def start(module_path):
+    with World(module_path, lro=30.0, retry_after=5) as one:
         one.azure.styles.change(TYPE, update="200 A 5 Updating")
         one.install(GROUPS, NETWORKS)
         one.settled(resource_group())

@@ -10,9 +10,9 @@ GROUPS = "resources.azure.com/ResourceGroup"
 NETWORKS = "network.azure.com/VirtualNetwork"
 
 
-@pytest.fixture
-def world(tmp_path):
-    with World(tmp_path) as one:
+@pytest.fixture(scope="module")
+def start(module_path):
+    with World(module_path) as one:
         one.install(GROUPS, NETWORKS)
         yield one
 

@@ -14,9 +14,9 @@ NETWORKS = "network.azure.com/VirtualNetwork"
 TAGS = {"made": "by hand"}
 
 
-@pytest.fixture
-def world(tmp_path):
-    with World(tmp_path, lro=5.0, retry_after=1) as running:
+@pytest.fixture(scope="module")
+def start(module_path):
+    with World(module_path, lro=5.0, retry_after=1) as running:
         running.install(GROUPS, NETWORKS)
         yield running
 

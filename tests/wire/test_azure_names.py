@@ -58,9 +58,9 @@ def test_r2_3_a_long_owner_name_does_not_keep_its_children_from_being_claimed(
     assert labels(claimed)[OWNER_NAME] == "x" * 62
 
 
-@pytest.fixture
-def world(tmp_path):
-    with World(tmp_path) as one:
+@pytest.fixture(scope="module")
+def start(module_path):
+    with World(module_path) as one:
         one.install(GROUPS, SERVERS, ADMINISTRATORS)
         secret = {
             "apiVersion": "v1",

@@ -34,9 +34,9 @@ HEADERS = {
 HOUR = 3600.0
 
 
-@pytest.fixture
-def world(tmp_path):
-    with World(tmp_path, lro=5.0, retry_after=1, budgeted=True) as running:
+@pytest.fixture(scope="module")
+def start(module_path):
+    with World(module_path, lro=5.0, retry_after=1, budgeted=True) as running:
         running.install(
             "resources.azure.com/ResourceGroup", "network.azure.com/VirtualNetwork"
         )
@@ -57,10 +57,27 @@ def passes(world, obj, count):
         world.clock.advance(after or 5.0)
 
 
-@pytest.mark.parametrize("status", [200, 429])
-@pytest.mark.parametrize("method", ["PUT", "GET", "DELETE"])
-def test_l21_an_odd_answer_is_a_condition_and_heals(world, caplog, method, status):
-    for number, (name, body) in enumerate(BODIES.items()):
+# A success is read as a resource; all failures are read by one function.
+RESOURCES = ("nothing", "null", "list", "numbers", "odd-parts", "odd-state", "too-deep")
+FAILURES = ("page", "deep", "odd-parts", "odd-error")
+
+
+@pytest.mark.parametrize(
+    ("method", "status", "names"),
+    [
+        ("PUT", 200, tuple(BODIES)),
+        ("GET", 200, RESOURCES),
+        ("GET", 429, FAILURES),
+        ("DELETE", 200, FAILURES),
+        ("PUT", 429, ("odd-error",)),
+        ("DELETE", 429, ("odd-error",)),
+    ],
+)
+def test_l21_an_odd_answer_is_a_condition_and_heals(
+    world, caplog, method, status, names
+):
+    for number, name in enumerate(names):
+        body = BODIES[name]
         obj = virtual_network(f"vnet{number}")
         path = rf"(virtualNetworks/vnet{number}|operations/)"
         odd = HttpResponse(status, body, HEADERS)

@@ -61,10 +61,10 @@ def gateway(**spec):
     )
 
 
-@pytest.fixture
-def world(tmp_path):
+@pytest.fixture(scope="module")
+def start(module_path):
     kinds = ("PublicIPAddress", "PublicIPPrefix", "NatGateway")
-    with World(tmp_path, lro=4.0) as running:
+    with World(module_path, lro=4.0) as running:
         running.install(
             "resources.azure.com/ResourceGroup", *(f"{NETWORK}/{k}" for k in kinds)
         )

@@ -23,9 +23,9 @@ from asoreconcile.kube.resources import NAMESPACES
 GROUP, NETWORK = resource_group(), virtual_network()
 
 
-@pytest.fixture
-def world(tmp_path):
-    with World(tmp_path, lro=30.0, retry_after=10) as running:
+@pytest.fixture(scope="module")
+def start(module_path):
+    with World(module_path, lro=30.0, retry_after=10) as running:
         running.operator = attrs.evolve(running.operator, sync_mode=SyncMode.COMPARE)
         running.install(
             "resources.azure.com/ResourceGroup", "network.azure.com/VirtualNetwork"

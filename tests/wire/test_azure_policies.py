@@ -27,9 +27,9 @@ GROUPS = "resources.azure.com/ResourceGroup"
 NETWORKS = "network.azure.com/VirtualNetwork"
 
 
-@pytest.fixture
-def world(tmp_path):
-    with World(tmp_path, lro=30.0, retry_after=10) as running:
+@pytest.fixture(scope="module")
+def start(module_path):
+    with World(module_path, lro=30.0, retry_after=10) as running:
         running.install(GROUPS, NETWORKS)
         running.settled(resource_group())
         yield running

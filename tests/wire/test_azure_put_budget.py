@@ -13,9 +13,9 @@ GROUPS = "resources.azure.com/ResourceGroup"
 SERVERS = "dbforpostgresql.azure.com/FlexibleServer"
 
 
-@pytest.fixture
-def world(tmp_path):
-    with World(tmp_path, lro=1.0, retry_after=1) as running:
+@pytest.fixture(scope="module")
+def start(module_path):
+    with World(module_path, lro=1.0, retry_after=1) as running:
         running.install(GROUPS, SERVERS)
         running.operator = attrs.evolve(running.operator, sync_mode=SyncMode.COMPARE)
         running.settled(resource_group())

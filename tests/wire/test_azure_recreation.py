@@ -28,9 +28,9 @@ ADDRESSES, TABLES = "publicIPAddresses/pip$", "routeTables/table$"
 polled_too = pytest.mark.parametrize("polled", [False, True], ids=["put", "polled"])
 
 
-@pytest.fixture
-def world(tmp_path):
-    with World(tmp_path) as running:
+@pytest.fixture(scope="module")
+def start(module_path):
+    with World(module_path) as running:
         running.install(
             "resources.azure.com/ResourceGroup",
             "network.azure.com/PublicIPAddress",

@@ -17,9 +17,9 @@ IDENTITIES = "identity.userAssignedIdentities"
 MODES = pytest.mark.parametrize("mode", ["compare", "put"])
 
 
-@pytest.fixture
-def world(tmp_path):
-    with World(tmp_path) as running:
+@pytest.fixture(scope="module")
+def start(module_path):
+    with World(module_path) as running:
         running.install(GROUPS, ACCOUNTS, BALANCERS)
         running.operator = attrs.evolve(running.operator, sync_mode=SyncMode.COMPARE)
         running.settled(resource_group())

@@ -11,9 +11,9 @@ ASSIGNMENTS = "authorization.azure.com/RoleAssignment"
 HALF = [{"reference": {"name": "x"}}]
 
 
-@pytest.fixture
-def world(tmp_path):
-    with World(tmp_path, lro=5.0, retry_after=1) as running:
+@pytest.fixture(scope="module")
+def start(module_path):
+    with World(module_path, lro=5.0, retry_after=1) as running:
         running.install("resources.azure.com/ResourceGroup", NETWORKS, ASSIGNMENTS)
         running.settled(resource_group())
         yield running

@@ -11,9 +11,9 @@ from asoreconcile.kube.errors import ConflictError
 GROUPS = "resources.azure.com/ResourceGroup"
 
 
-@pytest.fixture
-def world(tmp_path):
-    with World(tmp_path) as running:
+@pytest.fixture(scope="module")
+def start(module_path):
+    with World(module_path) as running:
         running.install(GROUPS)
         yield running
 

@@ -49,9 +49,9 @@ _CONDITION_FIELDS = {
 }
 
 
-@pytest.fixture
-def world(tmp_path):
-    with World(tmp_path, lro=30.0, retry_after=10) as running:
+@pytest.fixture(scope="module")
+def start(module_path):
+    with World(module_path, lro=30.0, retry_after=10) as running:
         running.install(
             "resources.azure.com/ResourceGroup", "network.azure.com/VirtualNetwork"
         )

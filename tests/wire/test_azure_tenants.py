@@ -18,9 +18,9 @@ ELSEWHERE = str(uuid.uuid4())
 TENANTS = "AZURE_ADDITIONAL_TENANTS"
 
 
-@pytest.fixture
-def world(tmp_path):
-    with World(tmp_path) as running:
+@pytest.fixture(scope="module")
+def start(module_path):
+    with World(module_path) as running:
         running.install(GROUPS, NETWORKS, PEERINGS)
         running.azure.add_tenant(FURTHER, ELSEWHERE)
         for obj in (resource_group(), virtual_network()):

@@ -12,9 +12,9 @@ from asoreconcile.cache.unreadable import Unreadable, known_of
 GROUPS = "resources.azure.com/ResourceGroup"
 
 
-@pytest.fixture
-def world(tmp_path):
-    with World(tmp_path) as running:
+@pytest.fixture(scope="module")
+def start(module_path):
+    with World(module_path) as running:
         running.install(GROUPS)
         yield running
 

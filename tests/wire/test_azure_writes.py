@@ -30,9 +30,9 @@ NETWORKS = "network.azure.com/VirtualNetwork"
 SERVERS = "dbforpostgresql.azure.com/FlexibleServer"
 
 
-@pytest.fixture
-def world(tmp_path):
-    with World(tmp_path, lro=25.0, retry_after=10) as running:
+@pytest.fixture(scope="module")
+def start(module_path):
+    with World(module_path, lro=25.0, retry_after=10) as running:
         running.install(GROUPS, NETWORKS, SERVERS)
         yield running
 

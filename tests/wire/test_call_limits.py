@@ -3,6 +3,7 @@
 import socket
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 from azure.core.credentials import AccessToken
@@ -22,6 +23,7 @@ from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.errors import TransportError
 from asoreconcile.kube.resources import CONFIG_MAPS
 from asoreconcile.testing.throwaway_certificates import certificate_authority
+from asoreconcile.wire import handle
 from asoreconcile.wire.trust import TlsTrust
 
 CLOCK = SystemClock()
@@ -233,19 +235,29 @@ def test_read_seconds_include_the_retries(connect):
     assert 1 <= len(peer.requests) <= 2
 
 
-def test_what_a_short_call_left_of_a_connection_s_time_does_not_bind_the_next(connect):
+def test_a_call_s_time_ends_with_it_and_does_not_bind_the_next_on_its_connection(
+    connect, monkeypatch
+):
+    """The clock of limits is the test's: the first call's time is over in its answer."""
+    ahead = [0.0]
+    real = time.monotonic
+    passing = SimpleNamespace(monotonic=lambda: real() + ahead[0])
+    for module in (call_limit, handle):
+        monkeypatch.setattr(module, "time", passing)
+    connections = set()
+
     def answering(peer, connection):
+        connections.add(connection)
         while peer.read_request(connection):
-            if len(peer.requests) == 2:
-                peer.ended.wait(0.5)
+            peer.ended.wait(0.1)  # so that the client waits, and looks at the time
             connection.sendall(WHOLE)
 
-    peer, client = connect(Kubernetes, answering)
-    with running(in_reconcile(0.2)):
-        client.read()
-    with running(in_reconcile(60)):
-        client.read()
-    assert len(peer.requests) == 2
+    _, client = connect(Kubernetes, answering)
+    for _ in range(2):
+        with running(in_reconcile(60)):
+            client.read()
+        ahead[0] += 61.0  # its limit is over, as for whoever still goes by it
+    assert len(connections) == 1
 
 
 def test_a_watch_goes_on_for_longer_than_a_call_may_take(connect):

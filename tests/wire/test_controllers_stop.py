@@ -19,7 +19,6 @@ LEASE = ObjectKey(
 # What is cut off at its end hangs for four fifths; in the last one a busy machine has to
 # write to the lease.
 GRACE_SECONDS = 6
-NETWORK = "virtualNetworks/vnet$"
 BROKEN_OFF = (
     "Stopped in the middle of a reconcile: the next process begins it anew, and repeats"
     " a write of which nothing is recorded"
@@ -43,9 +42,6 @@ class Stopped(Operation):
     def holder(self):
         return holder_of(self.client.get(LEASES, LEASE))
 
-    def writes(self, method):
-        return len(self.requests(method, "virtualNetworks/vnet"))
-
     def stop_is_clean(self):
         assert self.stopped() == 0
         assert self.holder() == ""
@@ -62,12 +58,11 @@ def operation(tmp_path, request):
 
 
 @pytest.fixture
-def network(operation):
-    """What is applied, in a group that is Ready."""
+def group(operation):
+    """A group that is Ready; the manager has four threads for networks."""
     operation.lead()
     operation.apply(resource_group())
     operation.wait_ready(resource_group())
-    return virtual_network()
 
 
 def arrived(hold):
@@ -75,91 +70,87 @@ def arrived(hold):
     return hold
 
 
-LASTING = pytest.mark.parametrize("operation", [5.0], indirect=True, ids=["lasting"])
+def put_held(operation, name):
+    """Apply a network, and hold the answer to its PUT."""
+    path = f"virtualNetworks/{name}$"
+    put = operation.azure.faults.hold(method="PUT", path=path, phase="after")
+    operation.apply(virtual_network(name))
+    return arrived(put)
 
 
-def test_mg4_a_put_that_azure_does_not_answer(operation, network):
-    """Nobody can know whether it was accepted: it is sent once more, as it was."""
-    put = operation.azure.faults.hold(method="PUT", path=NETWORK, phase="after")
-    operation.apply(network)
-    arrived(put)
-    operation.stop_is_clean()
-    assert len(operation.log_records(BROKEN_OFF)) == 1
-    put.drop()
-    operation.lead()
-    operation.wait_ready(network)
-    first, second = operation.requests("PUT", "virtualNetworks/vnet")
-    assert first.body == second.body
+def broken_off(operation):
+    """The names of the resources whose reconcile was broken off, as the log has them."""
+    records = operation.log_records(BROKEN_OFF)
+    return sorted(record["armId"].rpartition("/")[2] for record in records)
 
 
-@LASTING
-def test_mg4_a_poll_that_azure_does_not_answer(operation, network):
-    poll = operation.azure.faults.hold(method="GET", path="/operations/")
-    operation.apply(network)
-    arrived(poll)
-    operation.stop_is_clean()
-    assert POLLER_TOKEN in annotations(operation.read(network))
-    poll.drop()
-    operation.lead()
-    operation.wait_ready(network)
-    assert operation.writes("PUT") == 1
+def bodies(operation, name):
+    return [one.body for one in operation.requests("PUT", f"virtualNetworks/{name}")]
 
 
-@LASTING
-@pytest.mark.parametrize("phase", ["before", "after"])
-def test_mg4_a_token_goes_out_again_where_its_connection_died(
-    operation, network, phase
-):
-    put = operation.azure.faults.hold(method="PUT", path=NETWORK, phase="after")
-    operation.apply(network)
-    arrived(put)
-    record = operation.cluster.faults.hold(
-        method="PATCH", path="virtualnetworks/vnet", phase=phase, times=1
-    )
-    put.release()
-    arrived(record)
-    operation.stop_is_clean()
-    assert POLLER_TOKEN in annotations(operation.read(network))
-    record.drop()
-    operation.lead()
-    operation.wait_ready(network)
-    assert operation.writes("PUT") == 1
-
-
-@LASTING
-def test_mg4_a_token_that_cannot_be_written_is_not_lost_silently(operation, network):
-    put = operation.azure.faults.hold(method="PUT", path=NETWORK, phase="after")
-    operation.apply(network)
-    arrived(put)
-    record = operation.cluster.faults.hold(method="PATCH", path="virtualnetworks/vnet")
-    put.release()
-    arrived(record)
-    operation.stop_is_clean()
-    (told,) = operation.log_records(BROKEN_OFF)
-    assert told["armId"].endswith("virtualNetworks/vnet")
-    record.drop()
-    operation.lead()
-    operation.wait_ready(network)
-    first, second = operation.requests("PUT", "virtualNetworks/vnet")
-    assert first.body == second.body
-
-
-def test_mg4_a_deletion_that_azure_does_not_answer(operation, network):
-    operation.apply(network)
-    operation.wait_ready(network)
-    delete = operation.azure.faults.hold(method="DELETE", path=NETWORK, phase="after")
-    operation.delete(network)
+@pytest.mark.usefixtures("group")
+def test_mg4_writes_that_azure_does_not_answer(operation):
+    """Nobody can know whether a PUT was accepted: it is sent once more, as it was. A
+    look shows whether a resource is gone.
+    """
+    going = virtual_network("going")
+    operation.apply(going)
+    operation.wait_ready(going)
+    path = "virtualNetworks/going$"
+    delete = operation.azure.faults.hold(method="DELETE", path=path, phase="after")
+    operation.delete(going)
     arrived(delete)
+    put = put_held(operation, "put")
     operation.stop_is_clean()
+    assert "put" in broken_off(operation)
+    put.drop()
     delete.drop()
     operation.lead()
-    operation.wait_gone(network)
-    assert operation.writes("DELETE") == 1  # a look shows that it is gone
+    operation.wait_ready(virtual_network("put"))
+    operation.wait_gone(going)
+    first, second = bodies(operation, "put")
+    assert first == second
+    assert len(operation.requests("DELETE", "virtualNetworks/going")) == 1
 
 
-@pytest.mark.parametrize("path", ["virtualnetworks", "customresourcedefinitions"])
-def test_mg4_a_stream_that_is_never_answered(operation, path):
-    stream = operation.cluster.faults.hold(method="GET", path=path)
+@pytest.mark.parametrize("operation", [5.0], indirect=True, ids=["lasting"])
+@pytest.mark.usefixtures("group")
+def test_mg4_operations_whose_token_is_on_its_way(operation):
+    """A token goes out again if its connection died, before the request or after it; if
+    it cannot be written at all, the log says so.
+    """
+    records = []
+    for name, fault in {
+        "before": {"phase": "before", "times": 1},
+        "after": {"phase": "after", "times": 1},
+        "never": {},
+    }.items():
+        put = put_held(operation, name)
+        path = f"virtualnetworks/{name}"
+        record = operation.cluster.faults.hold(method="PATCH", path=path, **fault)
+        put.release()
+        records.append(arrived(record))
+    poll = operation.azure.faults.hold(method="GET", path="/operations/")
+    operation.apply(virtual_network("polled"))
+    arrived(poll)
+    operation.stop_is_clean()
+    # The poll may be told of as well: it is repeated without harm.
+    assert set(broken_off(operation)) - {"polled"} == {"never"}
+    known = ("before", "after", "polled")
+    for name in known:
+        assert POLLER_TOKEN in annotations(operation.read(virtual_network(name)))
+    for hold in (*records, poll):
+        hold.drop()
+    operation.lead()
+    for name in (*known, "never"):
+        operation.wait_ready(virtual_network(name))
+    assert [len(bodies(operation, name)) for name in known] == [1, 1, 1]
+    first, second = bodies(operation, "never")
+    assert first == second
+
+
+def test_mg4_a_stream_that_is_never_answered(operation):
+    stream = operation.cluster.faults.hold(method="GET", path="virtualnetworks")
     operation.lead()
     arrived(stream)
     assert operation.stopped() == 0

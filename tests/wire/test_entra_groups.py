@@ -36,9 +36,9 @@ GROUP_KIND = GroupKind("entra.azure.com", "SecurityGroup")
 NOBODY = "00000000-0000-0000-0000-000000000001"
 
 
-@pytest.fixture
-def world(tmp_path):
-    with World(tmp_path) as running:
+@pytest.fixture(scope="module")
+def start(module_path):
+    with World(module_path) as running:
         running.install(KIND)
         running.external[GROUP_KIND] = DirectoryObjects()
         yield running

@@ -15,9 +15,9 @@ OF = {"Application": "applications", "ServicePrincipal": "servicePrincipals"}
 NOBODY = "00000000-0000-0000-0000-000000000001"
 
 
-@pytest.fixture
-def world(tmp_path):
-    with World(tmp_path) as running:
+@pytest.fixture(scope="module")
+def start(module_path):
+    with World(module_path) as running:
         for kind in OF:
             running.install(f"entra.azure.com/{kind}")
             running.external[GroupKind("entra.azure.com", kind)] = DirectoryObjects()

@@ -17,9 +17,9 @@ from asoreconcile.kube.resources import SECRETS
 GROUPS = "resources.azure.com/ResourceGroup"
 
 
-@pytest.fixture
-def world(tmp_path):
-    with World(tmp_path, lro=5.0, retry_after=1) as running:
+@pytest.fixture(scope="module")
+def start(module_path):
+    with World(module_path, lro=5.0, retry_after=1) as running:
         running.install(GROUPS)
         running.settled(resource_group())
         yield running

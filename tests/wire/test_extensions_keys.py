@@ -36,9 +36,9 @@ def redis(**spec):
     }
 
 
-@pytest.fixture
-def world(tmp_path):
-    with World(tmp_path, retry_after=1) as running:
+@pytest.fixture(scope="module")
+def start(module_path):
+    with World(module_path, retry_after=1) as running:
         running.operator = attrs.evolve(running.operator, sync_mode=SyncMode.COMPARE)
         running.install("resources.azure.com/ResourceGroup", "cache.azure.com/Redis")
         for obj in (resource_group(), redis()):

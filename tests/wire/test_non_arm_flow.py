@@ -57,9 +57,9 @@ class Outside:
         return self.end
 
 
-@pytest.fixture
-def world(tmp_path):
-    with World(tmp_path) as running:
+@pytest.fixture(scope="module")
+def start(module_path):
+    with World(module_path) as running:
         running.install(SERVERS, "dbforpostgresql.azure.com/User")
         running.outside = running.external[USER] = Outside()
         yield running
