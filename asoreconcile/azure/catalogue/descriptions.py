@@ -9,121 +9,24 @@ do not explain themselves, so that a CRD with every version stays small.
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from importlib.resources import files
 
 from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.catalogue.tables import NAME_FIELD, Field, Path, Table
+from asoreconcile.base.jsontext import loads
 from asoreconcile.base.objects import JsonObject
 
-_KINDS: Mapping[str, str] = {
-    "User.dbformysql.azure.com": "A user of a MySQL server, with its privileges.",
-    "User.dbforpostgresql.azure.com": "A role of a PostgreSQL server that logs in.",
-    "Application.entra.azure.com": "An application of Microsoft Entra ID.",
-    "SecurityGroup.entra.azure.com": "A security group of Microsoft Entra ID.",
-    "ServicePrincipal.entra.azure.com": "An application's identity in this tenant.",
-    "User.sql.azure.com": "A user of a database of Azure SQL, with its roles.",
-}
-_FIELDS: Mapping[str, str] = {
-    "aadUser": "A user of Entra ID: signs in with a token.",
-    "alias": "The user's name in MySQL, where azureName is longer than 32 characters.",
-    "azureName": "The user's name in the server; by default metadata.name.",
-    "configmaps": "ConfigMaps of this namespace that values are written into.",
-    "conditions": "The condition Ready: how the object is doing.",
-    "createDb": "May make databases (CREATEDB).",
-    "createRole": "May make roles (CREATEROLE).",
-    "creationMode": "Whether what is there is taken, only read, or another made.",
-    "databasePrivileges": "Privileges by database; those not listed are revoked.",
-    "hostname": "Where the user may connect from; by default anywhere (%).",
-    "key": "Key in it.",
-    "localUser": "A user with a password.",
-    "login": "May log in (LOGIN).",
-    "name": "Name, in this namespace.",
-    "operatorSpec": "How the operator treats this object.",
-    "owner": "The server, or of Azure SQL the database, by its name in this namespace.",
-    "password": "Secret: the user's password, from a key of a Secret.",
-    "privileges": "Privileges on the whole server; those not listed are revoked.",
-    "replication": "May start replication (REPLICATION).",
-    "roleOptions": "What the role may do itself.",
-    "roles": "Roles that the user is a member of; of others it is taken out.",
-    "serverAdminPassword": "Secret: the administrator's, from a key of a Secret.",
-    "serverAdminUsername": "The administrator that the operator signs in as.",
-}
-
-
-def described_without_arm(version: KindVersion, schema: JsonObject) -> JsonObject:
-    """Return the schema of a whole object with descriptions; shares the rest."""
-    parts = {
-        name: _with_field_texts(part) if name in ("spec", "status") else part
-        for name, part in schema["properties"].items()
-    }
-    parts["spec"] = {"description": "What is to be there.", **parts["spec"]}
-    said = "What was found last. The operator writes it, and nobody else."
-    parts["status"] = {"description": said, **parts["status"]}
-    return {
-        "description": _KINDS[str(version.group_kind)],
-        **schema,
-        "properties": parts,
-    }
-
-
-def _with_field_texts(schema: JsonObject) -> JsonObject:
-    fields: JsonObject = schema.get("properties", {})
-    if not fields:
-        return schema
-    named: JsonObject = {}
-    for name, child in fields.items():
-        text = _FIELDS.get(name)
-        inner = _with_field_texts(child)
-        named[name] = {"description": text, **inner} if text else inner
-    return {**schema, "properties": named}
-
-
+_TEXTS: Mapping[str, Mapping[str, str]] = loads(
+    (files("asoreconcile.azure.catalogue") / "field_texts.json").read_bytes()
+)
 _REFERENCE = "https://learn.microsoft.com/azure/templates"
 _KUBE_VERSION = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?")
 # Beyond it the status says less: a CRD that `kubectl apply` is to take ends at 256 KiB.
 _MANY_REPORTED = 350
 _ONCE = "It cannot change once the resource is in Azure."
 _AZURE_NAME = f"The resource's name in Azure; by default metadata.name. {_ONCE}"
-_CONVERTED: Mapping[str, str] = {
-    "reference": "Id of a resource: group, kind and name, or armId.",
-    "well-known": "Id of a resource: wellKnownName, or group, kind and name, or armId.",
-    "secret": "Secret: from a key of a Secret.",
-    "secret-map": "Secret: all that a Secret holds.",
-    "config-map": "From a key of a ConfigMap.",
-    "identities": "Ids of the identities that are assigned.",
-}
 # Of these a name and a key are given, of the others a resource.
 _READ = ("secret", "secret-map", "config-map")
-_PARTS: Mapping[str, str] = {
-    "armId": "Id in Azure.",
-    "group": "API group.",
-    "kind": "Kind.",
-    "name": "Name, in this namespace.",
-    "reference": "One identity: group, kind and name, or armId.",
-    "wellKnownName": "A name that Azure gives it everywhere.",
-}
-_OPERATOR: Mapping[str, str] = {
-    "secrets": "Secrets of this namespace that keys of the resource are written into.",
-    "configMaps": "ConfigMaps of this namespace that values are written into.",
-    "secretExpressions": "CEL expressions, for Secrets of this namespace.",
-    "configMapExpressions": "CEL expressions, for ConfigMaps of this namespace.",
-    "namingConvention": "How azureName is made where none is given.",
-}
-_TARGET: Mapping[str, str] = {
-    "name": "Name, in this namespace.",
-    "key": "Key in it.",
-    "value": "A CEL expression over self, and secret in secretExpressions.",
-    "annotations": "Its annotations.",
-    "labels": "Its labels.",
-}
-_CONDITION: Mapping[str, str] = {
-    "lastTransitionTime": "Since when it reads as it does.",
-    "message": "What is the matter, and what to do.",
-    "observedGeneration": "The metadata.generation that it speaks of.",
-    "reason": "One word for it.",
-    "severity": "Of what is not True: Info, Warning or Error.",
-    "status": "True, False or Unknown.",
-    "type": "Ready.",
-}
 
 
 def explained_version(served: Iterable[str]) -> str:
@@ -139,9 +42,15 @@ def described(version: KindVersion, schema: JsonObject, *, whole: bool) -> JsonO
 
     Unchanged parts are shared with the argument.
     """
-    if not version.is_arm:
-        return described_without_arm(version, schema)
     parts: JsonObject = schema["properties"]
+    if not version.is_arm:
+        texts = _TEXTS["fieldsWithoutArm"]
+        spec = _saying("What is to be there.", _named(parts["spec"], texts))
+        said = "What was found last. The operator writes it, and nobody else."
+        status = _saying(said, _named(parts["status"], texts))
+        changed = {**parts, "spec": spec, "status": status}
+        about = _TEXTS["kinds"][str(version.group_kind)]
+        return _saying(about, {**schema, "properties": changed})
     spec = _spec(version, parts["spec"], whole=whole)
     changed = {**parts, "spec": spec}
     if whole:
@@ -165,9 +74,13 @@ def _spec(version: KindVersion, schema: JsonObject, *, whole: bool) -> JsonObjec
     described = _object(version.table, schema, (), whole=whole)
     fields = dict(described.get("properties", {}))
     for name, text, parts in (
-        ("azureName", _AZURE_NAME, _PARTS),
-        ("azureNameFromConfig", f"azureName, from a ConfigMap. {_ONCE}", _TARGET),
-        ("owner", _owner(version), _PARTS),
+        ("azureName", _AZURE_NAME, _TEXTS["parts"]),
+        (
+            "azureNameFromConfig",
+            f"azureName, from a ConfigMap. {_ONCE}",
+            _TEXTS["target"],
+        ),
+        ("owner", _owner(version), _TEXTS["parts"]),
     ):
         if name in fields:
             child = _named(fields[name], parts) if whole else fields[name]
@@ -206,11 +119,11 @@ def _object(table: Table, schema: JsonObject, at: Path, *, whole: bool) -> JsonO
 
 def _field(field: Field, schema: JsonObject, at: Path, *, whole: bool) -> JsonObject:
     path = (*at, *field.path[:-1], field.path[-1] + field.nesting)
-    table, text = field.table, _CONVERTED.get(field.conversion, "")
+    table, text = field.table, _TEXTS["converted"].get(field.conversion, "")
     if table is not None:
         schema = _innermost(schema, lambda s: _object(table, s, path, whole=whole))
     elif text and whole:
-        parts = _TARGET if field.conversion in _READ else _PARTS
+        parts = _TEXTS["target"] if field.conversion in _READ else _TEXTS["parts"]
         schema = _innermost(schema, lambda s: _named(s, parts))
     if whole:
         return _saying(f"{text} ARM: {'.'.join(path)}".lstrip(), schema)
@@ -234,8 +147,10 @@ def _operator(schema: JsonObject) -> JsonObject:
     for name, child in fields.items():
         exports = child.get("properties", {})
         named = {one: f"Where {one} is written." for one in exports}
-        inner = _innermost(_named(child, named), lambda s: _named(s, _TARGET))
-        changed[name] = _saying(_OPERATOR.get(name, f"The operator's {name}."), inner)
+        inner = _innermost(_named(child, named), lambda s: _named(s, _TEXTS["target"]))
+        changed[name] = _saying(
+            _TEXTS["operatorSpec"].get(name, f"The operator's {name}."), inner
+        )
     return {**schema, "properties": changed}
 
 
@@ -273,7 +188,7 @@ def _status(schema: JsonObject, paths: Mapping[Path, str]) -> JsonObject:
     fields: JsonObject = schema.get("properties", {})
     described = _reported(schema, (), paths)["properties"]
     if "conditions" in fields:
-        own = _innermost(fields["conditions"], lambda s: _named(s, _CONDITION))
+        own = _innermost(fields["conditions"], lambda s: _named(s, _TEXTS["condition"]))
         said = "The condition Ready: how the object is doing."
         described = {**described, "conditions": _saying(said, own)}
     return {**schema, "properties": described}
