@@ -6,8 +6,9 @@ begin with `ASORECONCILE_`.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum
+from typing import Any
 
 import attrs
 
@@ -44,57 +45,10 @@ from asoreconcile.azure.reconcile.model.sync_mode import (
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.objects import GroupKind
 
-_DEFAULT_SYNC_PERIOD_SECONDS: float | None = 3600.0
-_DEFAULT_WORKERS = 4
-_DEFAULT_QPS, _DEFAULT_BUCKET_SIZE = 5.0, 100
+# The metadata of a field that a setting fills.
+_NAME, _PARSE = "name", "parse"
 _HOST = re.compile(r"[a-z0-9][a-z0-9.-]*(:[0-9]{1,5})?")
 _NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
-
-KNOWN = frozenset(
-    {
-        "ALLOW_MULTI_ENV_MANAGEMENT",
-        "ASORECONCILE_BULK_READS",
-        "ASORECONCILE_CHECK_SECRET_ACCESS",
-        "ASORECONCILE_CLOUD_HOSTS",
-        "ASORECONCILE_EXTENSIONS",
-        "ASORECONCILE_GRAPH_ENDPOINT",
-        "ASORECONCILE_FORCE_PUT_PERIOD",
-        "ASORECONCILE_HOLD_CREDENTIALS",
-        "ASORECONCILE_SYNC_MODE",
-        "ASORECONCILE_SYNC_PERIODS",
-        "ASORECONCILE_UNDECLARED",
-        "ASORECONCILE_WAIT_FOR_REFERENCES",
-        "ASORECONCILE_FOREIGN_TAGS",
-        "ASORECONCILE_IGNORE_FIELDS",
-        "ASORECONCILE_WIDER_CREDENTIALS",
-        "AUTH_MODE",
-        "AZURE_ADDITIONAL_TENANTS",
-        "AZURE_CLIENT_CERTIFICATE",
-        "AZURE_CLIENT_CERTIFICATE_PASSWORD",
-        "AZURE_CLIENT_ID",
-        "AZURE_CLIENT_SECRET",
-        "AZURE_FEDERATED_TOKEN_FILE",
-        "AZURE_OPERATOR_MODE",
-        "AZURE_SUBSCRIPTION_ID",
-        "AZURE_SYNC_PERIOD",
-        "AZURE_TARGET_NAMESPACES",
-        "AZURE_TENANT_ID",
-        "AZURE_USER_AGENT_SUFFIX",
-        "AZURE_USER_ASSIGNED_IDENTITY_CREDENTIALS",
-        "AZURE_WORKLOAD_IDENTITY_AUTH_MODE",
-        "DEFAULT_RECONCILE_POLICY",
-        "ENTRA_APP_ID",
-        "MAX_CONCURRENT_RECONCILES",
-        "POD_NAMESPACE",
-        "POD_UID",
-        "RATE_LIMIT_BUCKET_SIZE",
-        "RATE_LIMIT_MODE",
-        "RATE_LIMIT_QPS",
-        "USE_WORKLOAD_IDENTITY_AUTH",
-        *CLOUD,
-    }
-)
-"""Every setting's name."""
 
 
 class SettingsError(AsoreconcileError):
@@ -123,160 +77,25 @@ class OperatorMode(Enum):
         return self is not OperatorMode.WATCHERS
 
 
-@attrs.frozen
-class RateLimit:
-    """A token bucket for all reconciles of the process (D8). qps: per second."""
-
-    qps: float = _DEFAULT_QPS
-    bucket_size: int = _DEFAULT_BUCKET_SIZE
+def _setting(name: str, parse: Callable[[str], Any], default: Any) -> Any:
+    """Declare a field, and the setting that fills it. parse: raises ValueError."""
+    return attrs.field(default=default, metadata={_NAME: name, _PARSE: parse})
 
 
-@attrs.frozen
-class Settings:
-    """The settings that the manager reads from its environment.
-
-    credential: the global credential; if None, objects need their own or their
-    namespace's. credentials: rules for credentials in Secrets.
-    strict_workload_identity: whether credentials of namespaces sign in with a token of
-    their namespace's ServiceAccount.
-    sync_period_seconds: period after which a Ready object is reconciled again; None for
-    never. sync_periods: periods of single kinds, in place of sync_period_seconds.
-    foreign_tags: the treatment of tags that an object never declared. ignore_fields:
-    paths of fields that only the first PUT of an object sets.
-    force_put_seconds: period after which a resource gets a PUT even without drift, if
-    Azure does not show all its values; None for never.
-    pod_namespace: the operator's own namespace, which it writes on its objects.
-    pod_uid: the uid of the process's pod, "" outside of a pod.
-    rate_limit: limit of reconciles; None for no limit.
-    target_namespaces: the only ones to watch; None is all. wider_credentials: if true,
-    an object whose Secret with a credential is gone uses the global credential.
-    hold_credentials: whether a finalizer holds credential Secrets that objects use.
-    check_secret_access: whether a Secret that an object names is read only if its last
-    author may read it.
-    extensions: names of extension sets of other packages to load. graph_endpoint:
-    Microsoft Graph's address; "" follows from the cloud.
-    entra_app_id: the application for requests to Graph, signed in with the global
-    credential's proof; "" is the credential's own.
-    mode: parts of the operator that run in this process. With WATCHERS, another process
-    serves webhooks and installs CRDs; with WEBHOOKS, this process does only that.
-    wants_webhooks: the setting's value names webhooks.
-    notices: remarks on these settings for the user, a line each.
-    """
-
-    pod_namespace: str
-    cloud: CloudConfig
-    pod_uid: str = ""
-    credential: CredentialSource | None = None
-    credentials: SecretRules = attrs.field(factory=SecretRules)
-    strict_workload_identity: bool = False
-    sync_period_seconds: float | None = _DEFAULT_SYNC_PERIOD_SECONDS
-    sync_periods: Mapping[GroupKind, float | None] = attrs.field(factory=dict)
-    max_concurrent_reconciles: int = _DEFAULT_WORKERS
-    default_policy: Policy = Policy.MANAGE
-    rate_limit: RateLimit | None = None
-    sync_mode: SyncMode = SyncMode.COMPARE
-    undeclared: Undeclared = Undeclared.PUT
-    foreign_tags: ForeignTags = ForeignTags.KEEP
-    ignore_fields: str = ""
-    force_put_seconds: float | None = None
-    bulk_reads: BulkReads = BulkReads.LIST
-    wait_for_references: bool = True
-    wider_credentials: bool = False
-    hold_credentials: bool = False
-    check_secret_access: bool = False
-    user_agent_suffix: str = ""
-    target_namespaces: tuple[str, ...] | None = None
-    extensions: tuple[str, ...] = ()
-    graph_endpoint: str = ""
-    entra_app_id: str = ""
-    mode: OperatorMode = OperatorMode.BOTH
-    wants_webhooks: bool = False
-    notices: tuple[str, ...] = ()
+def _choice(name: str, default: Enum, *, has_case: bool = False) -> Any:
+    """Declare a field that is one of an enum's members."""
+    return _setting(name, one_of(type(default), has_case=has_case), default)
 
 
-def from_environment(environment: Mapping[str, str]) -> Settings:
-    """Read the settings. Raises SettingsError naming every problem, not only
-    the first.
-    """
-    reader = Environment(environment)
-    cloud = _cloud(reader)
-    token_file = reader.text("AZURE_FEDERATED_TOKEN_FILE") or TOKEN_FILE
-    notices: list[str] = []
-    settings = Settings(
-        pod_namespace=reader.required(
-            "POD_NAMESPACE", "the namespace that the operator runs in"
-        ),
-        cloud=cloud,
-        pod_uid=reader.text("POD_UID"),
-        credential=global_credential(reader, cloud, token_file, notices),
-        credentials=SecretRules(
-            cloud=cloud,
-            allow_clouds=reader.parsed("ALLOW_MULTI_ENV_MANAGEMENT", flag, False),
-            cloud_hosts=reader.parsed(
-                "ASORECONCILE_CLOUD_HOSTS", _cloud_hosts, AZURE_HOSTS
-            ),
-            token_file=token_file,
-        ),
-        strict_workload_identity=reader.parsed(
-            "AZURE_WORKLOAD_IDENTITY_AUTH_MODE", _is_strict, False
-        ),
-        sync_period_seconds=reader.parsed(
-            "AZURE_SYNC_PERIOD", _sync_period, _DEFAULT_SYNC_PERIOD_SECONDS
-        ),
-        sync_periods=reader.parsed("ASORECONCILE_SYNC_PERIODS", _sync_periods, {}),
-        max_concurrent_reconciles=reader.parsed(
-            "MAX_CONCURRENT_RECONCILES", whole, _DEFAULT_WORKERS
-        ),
-        default_policy=reader.parsed(
-            "DEFAULT_RECONCILE_POLICY", one_of(Policy, has_case=True), Policy.MANAGE
-        ),
-        rate_limit=_rate_limit(reader),
-        sync_mode=reader.parsed(
-            "ASORECONCILE_SYNC_MODE", one_of(SyncMode), SyncMode.COMPARE
-        ),
-        bulk_reads=reader.parsed(
-            "ASORECONCILE_BULK_READS", one_of(BulkReads), BulkReads.LIST
-        ),
-        undeclared=reader.parsed(
-            "ASORECONCILE_UNDECLARED", one_of(Undeclared), Undeclared.PUT
-        ),
-        foreign_tags=reader.parsed(
-            "ASORECONCILE_FOREIGN_TAGS", one_of(ForeignTags), ForeignTags.KEEP
-        ),
-        ignore_fields=reader.parsed("ASORECONCILE_IGNORE_FIELDS", _paths, ""),
-        force_put_seconds=reader.parsed(
-            "ASORECONCILE_FORCE_PUT_PERIOD", _sync_period, None
-        ),
-        wait_for_references=reader.parsed(
-            "ASORECONCILE_WAIT_FOR_REFERENCES", flag, True
-        ),
-        hold_credentials=reader.parsed("ASORECONCILE_HOLD_CREDENTIALS", flag, False),
-        check_secret_access=reader.parsed(
-            "ASORECONCILE_CHECK_SECRET_ACCESS", flag, False
-        ),
-        wider_credentials=reader.parsed("ASORECONCILE_WIDER_CREDENTIALS", flag, False),
-        user_agent_suffix=reader.parsed("AZURE_USER_AGENT_SUFFIX", header_text, ""),
-        target_namespaces=reader.parsed("AZURE_TARGET_NAMESPACES", _namespaces, None),
-        extensions=reader.parsed("ASORECONCILE_EXTENSIONS", _names, ()),
-        graph_endpoint=reader.parsed(SETTING, https, ""),
-        entra_app_id=reader.parsed(ENTRA_APP_ID, application_id, ""),
-    )
-    mode = reader.parsed("AZURE_OPERATOR_MODE", _mode, None)
-    if mode is OperatorMode.WEBHOOKS:
-        reader.refuse(
-            "AZURE_TARGET_NAMESPACES",
-            "needs an AZURE_OPERATOR_MODE with watchers: remove it, as webhooks alone "
-            "reconcile nothing, or write watchers-and-webhooks",
+def _read(cls: type, reader: Environment) -> dict[str, Any]:
+    """Return the values of a class's declared fields."""
+    return {
+        field.name: reader.parsed(
+            field.metadata[_NAME], field.metadata[_PARSE], field.default
         )
-    reader.check_names(KNOWN)
-    if reader.problems:
-        raise SettingsError(reader.problems)
-    return attrs.evolve(
-        settings,
-        mode=mode or OperatorMode.BOTH,
-        wants_webhooks=mode is not None and mode.answers,
-        notices=tuple(notices),
-    )
+        for field in attrs.fields(cls)
+        if _NAME in field.metadata
+    }
 
 
 def _paths(text: str) -> str:
@@ -292,27 +111,6 @@ def _paths(text: str) -> str:
     except IgnoredFieldError as error:
         raise ValueError(str(error)) from error
     return text
-
-
-def _cloud(reader: Environment) -> CloudConfig:
-    # The audience is a name; the operator never connects to it.
-    values = {
-        CLOUD[name]: reader.parsed(name, https, "")
-        for name in ("AZURE_AUTHORITY_HOST", "AZURE_RESOURCE_MANAGER_ENDPOINT")
-    }
-    audience = reader.parsed("AZURE_RESOURCE_MANAGER_AUDIENCE", identifier, "")
-    return CloudConfig(**values, audience=audience)
-
-
-def _rate_limit(reader: Environment) -> RateLimit | None:
-    limit = RateLimit(
-        qps=reader.parsed("RATE_LIMIT_QPS", rate, _DEFAULT_QPS),
-        bucket_size=reader.parsed(
-            "RATE_LIMIT_BUCKET_SIZE", whole, _DEFAULT_BUCKET_SIZE
-        ),
-    )
-    mode = reader.parsed("RATE_LIMIT_MODE", _rate_limit_mode, "disabled")
-    return limit if mode == "bucket" else None
 
 
 def _namespaces(text: str) -> tuple[str, ...] | None:
@@ -372,13 +170,175 @@ def _sync_periods(text: str) -> Mapping[GroupKind, float | None]:
     return periods
 
 
-def _rate_limit_mode(text: str) -> str:
-    if text.lower() not in {"disabled", "bucket"}:
-        raise ValueError(f"{text!r} is neither disabled nor bucket")
-    return text.lower()
-
-
 def _mode(text: str) -> OperatorMode:
     # ASO's documentation uses `both`.
     is_both = text.lower() == "both"
     return one_of(OperatorMode)(OperatorMode.BOTH.value if is_both else text)
+
+
+@attrs.frozen
+class RateLimit:
+    """A token bucket for all reconciles of the process (D8). qps: per second."""
+
+    qps: float = _setting("RATE_LIMIT_QPS", rate, 5.0)
+    bucket_size: int = _setting("RATE_LIMIT_BUCKET_SIZE", whole, 100)
+
+
+@attrs.frozen
+class Settings:
+    """The settings that the manager reads from its environment.
+
+    credential: the global credential; if None, objects need their own or their
+    namespace's. credentials: rules for credentials in Secrets.
+    strict_workload_identity: whether credentials of namespaces sign in with a token of
+    their namespace's ServiceAccount.
+    sync_period_seconds: period after which a Ready object is reconciled again; None for
+    never. sync_periods: periods of single kinds, in place of sync_period_seconds.
+    foreign_tags: the treatment of tags that an object never declared. ignore_fields:
+    paths of fields that only the first PUT of an object sets.
+    force_put_seconds: period after which a resource gets a PUT even without drift, if
+    Azure does not show all its values; None for never.
+    pod_namespace: the operator's own namespace, which it writes on its objects.
+    pod_uid: the uid of the process's pod, "" outside of a pod.
+    rate_limit: limit of reconciles; None for no limit.
+    target_namespaces: the only ones to watch; None is all. wider_credentials: if true,
+    an object whose Secret with a credential is gone uses the global credential.
+    hold_credentials: whether a finalizer holds credential Secrets that objects use.
+    check_secret_access: whether a Secret that an object names is read only if its last
+    author may read it.
+    extensions: names of extension sets of other packages to load. graph_endpoint:
+    Microsoft Graph's address; "" follows from the cloud.
+    entra_app_id: the application for requests to Graph, signed in with the global
+    credential's proof; "" is the credential's own.
+    mode: parts of the operator that run in this process. With WATCHERS, another process
+    serves webhooks and installs CRDs; with WEBHOOKS, this process does only that.
+    wants_webhooks: the setting's value names webhooks.
+    notices: remarks on these settings for the user, a line each.
+    """
+
+    pod_namespace: str
+    cloud: CloudConfig
+    pod_uid: str = _setting("POD_UID", str, "")
+    credential: CredentialSource | None = None
+    credentials: SecretRules = attrs.field(factory=SecretRules)
+    strict_workload_identity: bool = _setting(
+        "AZURE_WORKLOAD_IDENTITY_AUTH_MODE", _is_strict, False
+    )
+    sync_period_seconds: float | None = _setting(
+        "AZURE_SYNC_PERIOD", _sync_period, 3600.0
+    )
+    sync_periods: Mapping[GroupKind, float | None] = _setting(
+        "ASORECONCILE_SYNC_PERIODS", _sync_periods, {}
+    )
+    max_concurrent_reconciles: int = _setting("MAX_CONCURRENT_RECONCILES", whole, 4)
+    default_policy: Policy = _choice(
+        "DEFAULT_RECONCILE_POLICY", Policy.MANAGE, has_case=True
+    )
+    rate_limit: RateLimit | None = None
+    sync_mode: SyncMode = _choice("ASORECONCILE_SYNC_MODE", SyncMode.COMPARE)
+    undeclared: Undeclared = _choice("ASORECONCILE_UNDECLARED", Undeclared.PUT)
+    foreign_tags: ForeignTags = _choice("ASORECONCILE_FOREIGN_TAGS", ForeignTags.KEEP)
+    ignore_fields: str = _setting("ASORECONCILE_IGNORE_FIELDS", _paths, "")
+    force_put_seconds: float | None = _setting(
+        "ASORECONCILE_FORCE_PUT_PERIOD", _sync_period, None
+    )
+    bulk_reads: BulkReads = _choice("ASORECONCILE_BULK_READS", BulkReads.LIST)
+    wait_for_references: bool = _setting("ASORECONCILE_WAIT_FOR_REFERENCES", flag, True)
+    wider_credentials: bool = _setting("ASORECONCILE_WIDER_CREDENTIALS", flag, False)
+    hold_credentials: bool = _setting("ASORECONCILE_HOLD_CREDENTIALS", flag, False)
+    check_secret_access: bool = _setting(
+        "ASORECONCILE_CHECK_SECRET_ACCESS", flag, False
+    )
+    user_agent_suffix: str = _setting("AZURE_USER_AGENT_SUFFIX", header_text, "")
+    target_namespaces: tuple[str, ...] | None = _setting(
+        "AZURE_TARGET_NAMESPACES", _namespaces, None
+    )
+    extensions: tuple[str, ...] = _setting("ASORECONCILE_EXTENSIONS", _names, ())
+    graph_endpoint: str = _setting(SETTING, https, "")
+    entra_app_id: str = _setting(ENTRA_APP_ID, application_id, "")
+    mode: OperatorMode = OperatorMode.BOTH
+    wants_webhooks: bool = False
+    notices: tuple[str, ...] = ()
+
+
+_FURTHER = """
+    ALLOW_MULTI_ENV_MANAGEMENT ASORECONCILE_CLOUD_HOSTS AUTH_MODE
+    AZURE_ADDITIONAL_TENANTS AZURE_CLIENT_CERTIFICATE AZURE_CLIENT_CERTIFICATE_PASSWORD
+    AZURE_CLIENT_ID AZURE_CLIENT_SECRET AZURE_FEDERATED_TOKEN_FILE AZURE_OPERATOR_MODE
+    AZURE_SUBSCRIPTION_ID AZURE_TENANT_ID AZURE_USER_ASSIGNED_IDENTITY_CREDENTIALS
+    POD_NAMESPACE RATE_LIMIT_MODE USE_WORKLOAD_IDENTITY_AUTH
+"""
+KNOWN = frozenset(
+    {
+        *(field.metadata.get(_NAME, "") for field in attrs.fields(Settings)),
+        *(field.metadata[_NAME] for field in attrs.fields(RateLimit)),
+        *CLOUD,
+        *_FURTHER.split(),
+    }
+) - {""}
+"""Every setting's name."""
+
+
+def from_environment(environment: Mapping[str, str]) -> Settings:
+    """Read the settings. Raises SettingsError naming every problem, not only
+    the first.
+    """
+    reader = Environment(environment)
+    cloud = _cloud(reader)
+    token_file = reader.text("AZURE_FEDERATED_TOKEN_FILE") or TOKEN_FILE
+    notices: list[str] = []
+    settings = Settings(
+        pod_namespace=reader.required(
+            "POD_NAMESPACE", "the namespace that the operator runs in"
+        ),
+        cloud=cloud,
+        credential=global_credential(reader, cloud, token_file, notices),
+        credentials=SecretRules(
+            cloud=cloud,
+            allow_clouds=reader.parsed("ALLOW_MULTI_ENV_MANAGEMENT", flag, False),
+            cloud_hosts=reader.parsed(
+                "ASORECONCILE_CLOUD_HOSTS", _cloud_hosts, AZURE_HOSTS
+            ),
+            token_file=token_file,
+        ),
+        rate_limit=_rate_limit(reader),
+        **_read(Settings, reader),
+    )
+    mode = reader.parsed("AZURE_OPERATOR_MODE", _mode, None)
+    if mode is OperatorMode.WEBHOOKS:
+        reader.refuse(
+            "AZURE_TARGET_NAMESPACES",
+            "needs an AZURE_OPERATOR_MODE with watchers: remove it, as webhooks alone "
+            "reconcile nothing, or write watchers-and-webhooks",
+        )
+    reader.check_names(KNOWN)
+    if reader.problems:
+        raise SettingsError(reader.problems)
+    return attrs.evolve(
+        settings,
+        mode=mode or OperatorMode.BOTH,
+        wants_webhooks=mode is not None and mode.answers,
+        notices=tuple(notices),
+    )
+
+
+def _cloud(reader: Environment) -> CloudConfig:
+    # The audience is a name; the operator never connects to it.
+    values = {
+        CLOUD[name]: reader.parsed(name, https, "")
+        for name in ("AZURE_AUTHORITY_HOST", "AZURE_RESOURCE_MANAGER_ENDPOINT")
+    }
+    audience = reader.parsed("AZURE_RESOURCE_MANAGER_AUDIENCE", identifier, "")
+    return CloudConfig(**values, audience=audience)
+
+
+def _rate_limit(reader: Environment) -> RateLimit | None:
+    limit = RateLimit(**_read(RateLimit, reader))
+    mode = reader.parsed("RATE_LIMIT_MODE", _rate_limit_mode, "disabled")
+    return limit if mode == "bucket" else None
+
+
+def _rate_limit_mode(text: str) -> str:
+    if text.lower() not in {"disabled", "bucket"}:
+        raise ValueError(f"{text!r} is neither disabled nor bucket")
+    return text.lower()

@@ -8,7 +8,7 @@ were recorded.
 import re
 from enum import Enum
 
-from asoreconcile.azure.arm.error_body import UNKNOWN_CODE
+from asoreconcile.azure.arm.error_body import CODES, UNKNOWN_CODE
 
 
 class Absence(Enum):
@@ -23,39 +23,6 @@ class Absence(Enum):
     NOT = "not"
 
 
-# ARM's own codes, and the one that most providers use.
-_SAY_SO = frozenset(
-    {"resourcenotfound", "resourcegroupnotfound", "parentresourcenotfound", "notfound"}
-)
-# 404s of ARM about the subscription or the type: the resource may be there.
-_SAY_NOTHING = frozenset(
-    {
-        "disallowedprovider",
-        "invalidapiversionparameter",
-        "invalidresourcenamespace",
-        "invalidresourcetype",
-        "invalidsubscriptionid",
-        "missingapiversionparameter",
-        "missingregistrationforlocation",
-        "missingsubscription",
-        "missingsubscriptionregistration",
-        "noregisteredproviderfound",
-        "subscriptionnotfound",
-        "subscriptionnotregistered",
-        "tenantnotfound",
-    }
-)
-# Recorded codes of single providers; a type is the end of a path, without names.
-_RECORDED = frozenset(
-    {
-        ("microsoft.authorization", "roleassignmentnotfound"),
-        ("microsoft.dataprotection", "usererrorgenericresourcenotfound"),
-        ("microsoft.eventhub", "namespacenotfound"),
-        ("microsoft.keyvault", "deletedvaultnotfound"),
-        ("microsoft.servicebus", "namespacenotfound"),
-        ("microsoft.subscription", "subscriptionaliasnotfound"),
-    }
-)
 # A topic's subscription, and the rules of one.
 _SUBSCRIPTION_OF_A_TOPIC = re.compile(
     r"/providers/microsoft\.servicebus/namespaces/[^/]+/topics/[^/]+/subscriptions/",
@@ -73,14 +40,14 @@ def absence(code: str, url: str) -> Absence:
     URL of the request, or the resource's id.
     """
     folded = code.lower()
-    if folded in _SAY_SO:
+    if folded in CODES["absent"]:
         return Absence.SAID
     providers = _PROVIDER.findall(url)
     provider = providers[-1].lower() if providers else ""
-    if (provider, folded) in _RECORDED:
+    if f"{provider} {folded}" in CODES["recordedAbsent"]:
         return Absence.SAID
     if folded == "subscriptionnotfound" and _SUBSCRIPTION_OF_A_TOPIC.search(url):
         return Absence.SAID
     if code == UNKNOWN_CODE and provider in _WITHOUT_A_CODE:
         return Absence.SAID
-    return Absence.NOT if folded in _SAY_NOTHING else Absence.PERHAPS
+    return Absence.NOT if folded in CODES["notAboutTheResource"] else Absence.PERHAPS

@@ -6,44 +6,9 @@ No other module interprets error codes. Pure. Rules: E4-E10, T6, R4.4-R4.6, R4.9
 import attrs
 
 from asoreconcile.azure.arm.condition_error import RetryClass, Severity
-from asoreconcile.azure.arm.error_body import UNKNOWN_CODE
+from asoreconcile.azure.arm.error_body import CODES, UNKNOWN_CODE
 from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
 
-
-def _names(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-# ASO's lists, so that objects are retried as its users expect; see R4.4 for codes in
-# none of them.
-_SLOW = _names(
-    """
-    AnotherOperationInProgress AuthorizationFailed AllocationFailed Conflict
-    FailedIdentityOperation InvalidResourceReference
-    InvalidSubscriptionRegistrationState LinkedAuthorizationFailed
-    MissingRegistrationForLocation MissingSubscriptionRegistration
-    NoRegisteredProviderFound NotFound ParentResourceNotFound PrincipalNotFound
-    ResourceGroupNotFound ResourceNotFound ResourceQuotaExceeded
-    RequestDisallowedByPolicy SubscriptionNotRegistered
-    """
-)
-_VERY_SLOW = _names(
-    """
-    BadRequestFormat BadRequest InvalidResourceGroupLocation InvalidParameter
-    InvalidParameterValue MethodNotAllowed ReservedResourceName
-    RegionIsOfferRestricted ScopeLocked SkuNotAvailable SubscriptionNotFound
-    """
-)
-_FATAL = _names(
-    """
-    PublicIpForGatewayIsRequired InvalidResourceType InvalidRequestContent
-    InvalidTemplate InvalidValuesForRequestParameters
-    InvalidGatewaySkuProvidedForGatewayVpnType InvalidGatewaySize
-    K8sVersionNotSupported LocationRequired MissingRequiredParameter PasswordTooLong
-    PrivateIPAddressInReservedRange PrivateIPAddressNotInSubnet
-    PropertyChangeNotAllowed
-    """
-)
 # T6: two thirds of the recorded 429s carry no Retry-After.
 _BUSY_DELAY_SECONDS = 5.0
 # A server that asks for days must not freeze an object: VERY_SLOW retries hourly, too.
@@ -75,16 +40,16 @@ def classify(error: ArmError | ArmTransportError) -> Classification:
     """
     if isinstance(error, ArmTransportError):
         return Classification("Warning", RetryClass.SLOW, UNKNOWN_CODE, error.message)
-    severity: Severity = "Error" if error.code in _FATAL else "Warning"
+    severity: Severity = "Error" if error.code in CODES["fatal"] else "Warning"
     return Classification(
         severity, _retry(error), error.code, _shown(error), _after(error)
     )
 
 
 def _retry(error: ArmError) -> RetryClass:
-    if error.code in _FATAL or error.code in _VERY_SLOW:
+    if error.code in CODES["fatal"] or error.code in CODES["verySlow"]:
         return RetryClass.VERY_SLOW
-    if error.code in _SLOW or not error.understood:
+    if error.code in CODES["slow"] or not error.understood:
         return RetryClass.SLOW
     return RetryClass.VERY_SLOW if error.status == 400 else RetryClass.SLOW
 

@@ -5,13 +5,22 @@ a bare message, an HTML page, or empty. Reading never raises. The caller keeps t
 status, which no body hides. Pure. Rules: E1-E5.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from importlib.resources import files
 from typing import Any
 
 import attrs
 
 from asoreconcile.azure.arm.response import ArmResponse, BrokenBodyError
+from asoreconcile.base import jsontext
 
+# Codes that the operator knows, by what they mean: see `error_codes.json`.
+CODES: Mapping[str, frozenset[str]] = {
+    name: frozenset(codes)
+    for name, codes in jsontext.loads(
+        (files("asoreconcile.azure.arm") / "error_codes.json").read_bytes()
+    )["codes"].items()
+}
 UNKNOWN_CODE = "UnknownError"
 NO_MESSAGE = "There was an unknown deployment error"
 # Limits of texts from Azure or a proxy, which go to conditions and logs.

@@ -17,7 +17,7 @@ from asoreconcile.azure.arm import error_body
 from asoreconcile.azure.arm.absence import Absence, absence
 from asoreconcile.azure.arm.correlation import CLIENT_REQUEST_ID, CORRELATION_ID
 from asoreconcile.azure.arm.delays import retry_after_seconds
-from asoreconcile.azure.arm.error_body import UNKNOWN_CODE, ErrorBody
+from asoreconcile.azure.arm.error_body import CODES, UNKNOWN_CODE, ErrorBody
 from asoreconcile.azure.arm.response import (
     PERHAPS_A_PROXY,
     ArmResponse,
@@ -32,17 +32,6 @@ Sent = Literal["no", "maybe"]
 NO_RESOURCE = f"the answer shows no resource{PERHAPS_A_PROXY}"
 _MARKS = frozenset({"id", "name", "properties"})
 
-# Codes that mean that one resource is busy, even in a 429 (E6, T5).
-_BUSY = frozenset(
-    {
-        "AnotherOperationInProgress",
-        "Conflict",
-        "ReferencedResourceNotProvisioned",
-        "RetryableError",
-        "RetryableErrorDueToAnotherOperation",
-        "ServerIsBusy",
-    }
-)
 # 408 is of a gateway that gave up waiting: Azure itself has not answered.
 _TRANSIENT = frozenset({408, 429})
 _ABSENT = frozenset({404, 410})
@@ -119,7 +108,7 @@ class ArmError(AsoreconcileError):
     @property
     def is_busy_object(self) -> bool:
         """Return whether this resource is busy and others are not (E6, T5)."""
-        return not _BUSY.isdisjoint((self.code, *self.codes))
+        return not CODES["busy"].isdisjoint((self.code, *self.codes))
 
     @property
     def is_throttled(self) -> bool:
