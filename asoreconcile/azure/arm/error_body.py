@@ -14,7 +14,7 @@ import attrs
 from asoreconcile.azure.arm.response import ArmResponse, BrokenBodyError
 from asoreconcile.base import jsontext
 
-# Codes that the operator knows, by what they mean: see `error_codes.json`.
+# Error codes of Azure by their meaning: see `error_codes.json`.
 CODES: Mapping[str, frozenset[str]] = {
     name: frozenset(codes)
     for name, codes in jsontext.loads(
