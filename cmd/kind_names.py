@@ -1,4 +1,5 @@
-"""Find the kinds that a command line means: by a word, as kubectl does, or a pattern.
+"""Finds the kinds that a command line means: by a word, as kubectl does, or by a
+pattern.
 
 A word is `KIND`, `KIND.GROUP` or `KIND.VERSION.GROUP`. KIND is a kind, its plural, a
 short name that the cluster's CRD has, or the initials of the kind (`rg`, `nsg`).
@@ -24,8 +25,10 @@ kind_patterns = click.argument("patterns", nargs=-1, metavar="[PATTERN]...")
 
 
 def kinds_matching(patterns: Sequence[str]) -> Sequence[Kind]:
-    """Return the kinds that a command's patterns match, every kind without any; end the
-    program with a message if a pattern matches none.
+    """Return the kinds that a command's patterns match; every kind if there are no
+    patterns.
+
+    If a pattern matches no kind, the program ends with a message.
     """
     matched = match(patterns or "*", builtin().kinds())
     if matched.unmatched:

@@ -159,8 +159,8 @@ class EventMapping:
                 self._wake(node, namespace, _version_now(event))
 
     def wake_children(self, parent: ObjectReference) -> None:
-        """Wake all objects below an object, of any namespace: its resource is gone, or
-        was made again.
+        """Wake all objects below an object, in any namespace, because its resource is
+        gone or was made again.
         """
         above, seen = [parent], {parent}
         while above:
@@ -178,7 +178,7 @@ class EventMapping:
     def _wake_below(
         self, above: str, parent: ObjectReference, seen: set[ObjectReference]
     ) -> None:
-        """Wake objects whose owner is given by its id."""
+        """Wake the objects whose owner is given by its ARM id."""
         for node, entry in self._kinds.entries_in(None).items():
             arm_id = entry.annotations.get(RESOURCE_ID) or ""
             if node not in seen and ids.key(arm_id).startswith(above):

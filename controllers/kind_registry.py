@@ -221,8 +221,9 @@ class KindRegistry:
         return None if kind is None else kind.informer.entry(node.key)
 
     def entries_in(self, namespace: str | None) -> Mapping[ObjectReference, Entry]:
-        """Return all cached objects of all running kinds in a namespace; None is all
-        namespaces. Takes no lock.
+        """Return all cached objects of all running kinds.
+
+        namespace: the namespace of the objects; None for all. Takes no lock.
         """
         found: dict[ObjectReference, Entry] = {}
         for group_kind, kind in self._running.items():

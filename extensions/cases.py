@@ -84,8 +84,10 @@ def _keep_children(*, shapes: str, rule: str, **rest: Any) -> Middleware[Any, An
 def _export_keys(
     *, keys: Mapping[str, str] | Sequence[str], **rest: Any
 ) -> Middleware[Any, Any]:
-    """Return an exporter of keys. A list names keys that are called so in the answer,
-    too.
+    """Return an exporter of keys.
+
+    keys: place in the answer by the name of the key; a list names keys that have the
+    same name in the answer.
     """
     named = keys if isinstance(keys, Mapping) else {name: name for name in keys}
     return export_keys(keys=named, **rest)

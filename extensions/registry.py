@@ -1,4 +1,5 @@
-"""Find the project's extension sets: rows of `cases.json`, and modules of this package.
+"""Finds the project's extension sets: rows of `cases.json`, and modules of this
+package.
 
 A folder is a group, a file is a kind. Files with a leading underscore are left out:
 they contain code that several kinds share.

@@ -65,7 +65,7 @@ def is_own_stop(error: BaseException, *stopping: threading.Event) -> bool:
 
 
 def check_seconds(name: str, value: object) -> None:
-    """Check a duration where it is passed in, because a later error would not show its
+    """Check a duration when it is passed in, because a later error would not show its
     origin.
 
     Raises TypeError if it is not a number, such as a timedelta or True, and ValueError

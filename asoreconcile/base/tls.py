@@ -48,7 +48,8 @@ def client_context(
 def load_cert_chain(context: ssl.SSLContext, certificate: Pem, key: Pem | None) -> None:
     """Load a certificate and its key into a context that serves no handshake yet.
 
-    key: None if it is in the certificate's file. Raises OSError (ssl.SSLError is one).
+    key: file of the key; None if the key is in the certificate's file. Raises OSError
+    (ssl.SSLError is one).
     """
     with ExitStack() as files:
         certificate_file = files.enter_context(as_file(certificate))

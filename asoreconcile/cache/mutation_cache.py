@@ -177,8 +177,10 @@ class MutationCache:
         return max(map(version, ours), default=_UNSEEN)
 
     def _floor(self, namespace: str) -> int:
-        """Return the lowest version up to which the cache has seen a namespace. The
-        caller holds the lock.
+        """Return the resource version up to which the cache knows the changes in a
+        namespace.
+
+        The caller holds the lock.
         """
         return self._positions.get(namespace, self._position)
 

@@ -1,4 +1,4 @@
-"""Entries of a queue in the order of a number, the least first."""
+"""A heap of a queue's entries, ordered by a number, the least first."""
 
 import heapq
 from typing import Generic
@@ -25,13 +25,13 @@ class EntryHeap(Generic[Key]):
         self.live = 0
 
     def push(self, place: float, entry: QueueItem[Key]) -> None:
-        """Add an entry behind those of the same place."""
+        """Add an entry behind those with the same number."""
         self._pushes += 1  # so that entries are never compared
         heapq.heappush(self._slots, (place, self._pushes, entry))
         self.live += 1
 
     def remove(self, entry: QueueItem[Key]) -> QueueItem[Key]:
-        """Remove an entry out of turn; returns the entry that replaces it."""
+        """Remove an entry before its turn. Returns the entry that replaces it."""
         replacement = entry.replaced()
         self.live -= 1
         if len(self._slots) > 2 * self.live + _SLACK:
@@ -40,7 +40,7 @@ class EntryHeap(Generic[Key]):
         return replacement
 
     def first(self) -> float | None:
-        """Return the place of the first entry, or None if there is none."""
+        """Return the number of the first entry, or None if there is none."""
         while self._slots and self._slots[0][2].state is _GONE:
             heapq.heappop(self._slots)
         return self._slots[0][0] if self._slots else None

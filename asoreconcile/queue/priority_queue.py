@@ -23,8 +23,10 @@ _Level = OrderedDict[Hashable, EntryHeap[Key]]
 
 
 class PriorityQueue(Generic[Key]):
-    """Ready entries by priority, and by fairness group, the next group first. No
-    priority and no group is empty.
+    """The ready entries, by priority and then by fairness group, with the next group
+    first.
+
+    Empty priorities and groups are removed.
     """
 
     def __init__(
@@ -97,7 +99,7 @@ class PriorityQueue(Generic[Key]):
         return True
 
     def _next_order(self, priority: int) -> float:
-        """Return the order of the entry that is next among those of a priority."""
+        """Return the order number of the next entry of a priority."""
         return next(iter(self._levels[priority].values())).first() or 0
 
     def _removed_one(

@@ -275,9 +275,10 @@ class TypedClient(TypedWrites, KubeClient):
     ) -> Iterator[Any]:
         """Return the objects of a list, read page by page. As `KubeClient.list_all`.
 
-        namespace, selectors, strict: only with a class; for a kind use a `Selection`.
-        An object that does not fit the class is left out, and is in `unreadable` of the
-        result. strict: raise ObjectDecodeError instead, for decisions about absence.
+        namespace, label_selector, field_selector, strict: only with a class; for a kind
+        use a `Selection`. An object that does not fit the class is left out, and is in
+        `unreadable` of the result. strict: raise ObjectDecodeError instead, for
+        decisions about absence.
         """
         if isinstance(what, ApiResource | Selection):
             return super().list_all(what, page_size=page_size)

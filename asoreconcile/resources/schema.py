@@ -59,14 +59,16 @@ def field_description(cls: type, attribute: str, notes: Sequence[Any]) -> str:
 
 
 def _below_fields(cls: type) -> Mapping[str, str]:
-    """Return the strings below a class's fields, by the field."""
+    """Return the strings in the source below a class's fields, by the field."""
     return _strings_in(cls.__module__).get(cls.__qualname__, {})
 
 
 @cache
 def _strings_in(module: str) -> dict[str, dict[str, str]]:
     """Return the strings below the fields of all classes of a module, by the qualified
-    name of the class. A module is read once, however many classes it has.
+    name of the class.
+
+    Each module is read only once.
     """
     try:
         tree = ast.parse(inspect.getsource(sys.modules[module]))

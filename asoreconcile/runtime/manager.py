@@ -352,7 +352,7 @@ class Manager:
 
     def _shut_down(self) -> list[str]:
         """Stop all services in order within the time of the stop. Return descriptions
-        of what still runs.
+        of work that still runs.
         """
         with self._lock:
             self._phase = _Phase.STOPPING

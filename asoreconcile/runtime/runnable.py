@@ -61,8 +61,8 @@ class Runnable(Protocol):
         """Start the service, and return soon. An exception stops the manager."""
 
     def stop(self, timeout_seconds: float) -> list[str]:
-        """Stop the service within the time limit; return descriptions of what still
-        runs then.
+        """Stop the service within the time limit; return descriptions of work that
+        still runs then.
         """
 
 
@@ -96,7 +96,7 @@ class Elector(Protocol):
         """Stop the election. Release the lease only if `release` is true, after
         everything that writes has stopped.
 
-        Returns descriptions of what still runs then.
+        Returns descriptions of work that still runs then.
         """
 
 

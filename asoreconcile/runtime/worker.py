@@ -3,7 +3,7 @@
     item -> (throttle) -> reconciler -> outcome -> queue, metrics, log
 
 `InFlightReconciles` records running reconciles, and reports those that do not end: a
-thread cannot be killed, so people need to know where it hangs.
+thread cannot be killed, so people need to know the place at which it hangs.
 
 Rules: CT-3 - CT-6, CT-9, PQ-7.
 """

@@ -131,7 +131,8 @@ class WorkerPool(Generic[Key]):
         for started in range(count):
             try:
                 self._start_thread(f"{self._queue.name}-worker", self._run)
-            # The exception depends on what is exhausted: threads, processes or memory.
+            # The exception depends on the exhausted resource: threads, processes or
+            # memory.
             except (RuntimeError, OSError, MemoryError) as error:
                 self._give_up(count - started, error)
                 break

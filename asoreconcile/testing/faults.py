@@ -3,8 +3,8 @@
 A rule matches a method and a path, and is used up after a number of requests. A hold
 stops a request at a given point and reports that the request is there, so that a test
 can end a client between two of its steps without waiting by time. Injected faults
-(`fault_injection`) describe everything else: which requests are hit, how often, and
-what happens. Other processes set them through the control path.
+(`fault_injection`) describe everything else: which requests are hit, how often, and the
+effect. Other processes set them through the control path.
 """
 
 import re

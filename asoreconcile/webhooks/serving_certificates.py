@@ -1,6 +1,6 @@
 """The serving certificate of a webhook server, and its rotation at run time.
 
-A renewed certificate comes with a TLS context of its own, for new handshakes; open
+A renewed certificate gets a new TLS context, which is used for new handshakes; open
 connections keep theirs. Rule: WH-7.
 """
 
@@ -136,7 +136,7 @@ class ClientAuthority:
         return context
 
     def _read(self) -> None:
-        """Read the file if it is a new one. Raises OSError."""
+        """Read the file if it has changed. Raises OSError."""
         stamp = file_stamp(self._file)
         if stamp == self._stamp:
             return
@@ -177,9 +177,9 @@ def server_context(
 ) -> ssl.SSLContext:
     """Return a new server context.
 
-    pair: certificate and key. A renewed pair needs a context of its own: a handshake
-    that met a context between its certificate and its key would fail. Raises OSError
-    (ssl.SSLError is one) for a pair that does not match.
+    pair: certificate and key. A renewed pair needs a new context: in an existing one, a
+    handshake between the loading of the certificate and of its key would fail. Raises
+    OSError (ssl.SSLError is one) for a pair that does not match.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = least_tls

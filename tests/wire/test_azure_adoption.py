@@ -1,4 +1,6 @@
-"""Adoption with consent: what an object does with a resource that is there before it."""
+"""Adoption with consent: what an object does with a resource that is there before
+it.
+"""
 
 from collections import Counter
 from datetime import UTC, datetime
@@ -301,7 +303,9 @@ def test_ow3_a_put_whose_answer_was_lost_is_not_taken_for_another_s(world):
 
 
 def test_ow3_an_object_that_wrote_before_is_not_asked_again(world):
-    """As after a restore of the cluster: the status is gone, the annotations are not."""
+    """As after a restore of the cluster: the status is gone, the annotations are
+    not.
+    """
     obj = network()
     world.settled(obj)
     world.annotate(obj, **{IF_EXISTS: "fail"})

@@ -1,4 +1,6 @@
-"""What a user gets wrong: said in the Ready condition and an event, healed by itself."""
+"""What a user gets wrong: said in the Ready condition and an event, healed by
+itself.
+"""
 
 import pytest
 from world import (

@@ -1,4 +1,6 @@
-"""Syncs that go by a list: what they ask of Azure, and that they see what a GET sees."""
+"""Syncs that go by a list: what they ask of Azure, and that they see what a GET
+sees.
+"""
 
 import attrs
 import pytest

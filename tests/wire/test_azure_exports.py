@@ -1,4 +1,6 @@
-"""Exported Secrets and ConfigMaps: whose they are, what goes into them, when they go."""
+"""Exported Secrets and ConfigMaps: whose they are, what goes into them, when they
+go.
+"""
 
 import base64
 

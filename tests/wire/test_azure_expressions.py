@@ -1,4 +1,6 @@
-"""What expressions write into Secrets and ConfigMaps, over real servers on both sides."""
+"""What expressions write into Secrets and ConfigMaps, over real servers on both
+sides.
+"""
 
 import base64
 import json

@@ -1,4 +1,6 @@
-"""Operations whose monitor refuses to tell, or that Azure has lost: said, and no storm."""
+"""Operations whose monitor refuses to tell, or that Azure has lost: said, and no
+storm.
+"""
 
 import pytest
 from world import World, resource_group, virtual_network

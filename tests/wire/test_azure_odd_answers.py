@@ -1,4 +1,6 @@
-"""Whatever Azure, or who sits before it, answers: a condition, a later try, and Ready."""
+"""Whatever Azure, or who sits before it, answers: a condition, a later try, and
+Ready.
+"""
 
 import pytest
 from world import World, resource_group, virtual_network

@@ -80,7 +80,9 @@ def test_an_owner_s_id_with_odd_segments_is_refused_and_nothing_sent(world):
 
 
 def test_a_planted_id_deletes_nothing(world):
-    """A group of another name, with our finalizer: its deletion is not the live one's."""
+    """A group of another name, with our finalizer: its deletion is not the live
+    one's.
+    """
     evil = planted(world, resource_group("evil"), live_id(world))
     world.delete(evil)
     world.run(evil)

@@ -1,4 +1,6 @@
-"""An object that only observes states its id alone, whatever its CRD requires (OW-3)."""
+"""An object that only observes states its id alone, whatever its CRD requires
+(OW-3).
+"""
 
 import base64
 

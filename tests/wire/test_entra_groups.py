@@ -1,4 +1,6 @@
-"""SecurityGroups and the groups of Entra that they stand for, over HTTPS on both sides."""
+"""SecurityGroups and the groups of Entra that they stand for, over HTTPS on both
+sides.
+"""
 
 import pytest
 from world import World

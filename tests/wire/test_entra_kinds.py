@@ -1,4 +1,6 @@
-"""Applications and service principals of Entra: the rules of groups, and what differs."""
+"""Applications and service principals of Entra: the rules of groups, and what
+differs.
+"""
 
 import pytest
 from world import World

@@ -92,7 +92,7 @@ class ArmError(AsoreconcileError):
     def absence(self) -> Absence:
         """Return what Azure said about the resource's existence (V3).
 
-        The page of a proxy says nothing. A 410 counts as a 404.
+        The page of a proxy says nothing about it. A 410 counts as a 404.
         """
         if self.status not in _ABSENT or self.is_foreign:
             return Absence.NOT
@@ -112,8 +112,8 @@ class ArmError(AsoreconcileError):
 
     @property
     def is_throttled(self) -> bool:
-        """Return whether the caller sent too many requests: hold back its other
-        requests too (T5).
+        """Return whether the caller sent too many requests, so that its other requests
+        must wait, too (T5).
         """
         return self.status == 429 and not self.is_busy_object
 

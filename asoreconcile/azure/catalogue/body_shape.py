@@ -88,7 +88,9 @@ def body_paths(version: KindVersion) -> frozenset[str]:
 
 
 def plain_path(path: str, element: str = "") -> str:
-    """Return a path in lower case. element: text in place of each list's element."""
+    """Return a path in lower case. element: text that replaces the index of each list
+    element.
+    """
     return _ELEMENT_OF_PATH.sub(element, path).casefold()
 
 

@@ -31,8 +31,8 @@ _PLAIN = re.compile("[^0-9a-z]+")
 class Tree:
     """The values kept for one JSON value; the module's text shows its JSON.
 
-    kept: values as a version had them, or stored values with bags in them. A string
-    here has the type string in the version that has the field.
+    kept: values in the form of the version that had them, or stored values, which
+    contain bags. If a kept value is a string, its field has the type string.
     """
 
     kept: JsonObject = attrs.field(factory=dict)

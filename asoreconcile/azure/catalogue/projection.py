@@ -183,7 +183,7 @@ class Projection:
         """Return the value cast to the other type, and update the entries of the two
         bags.
 
-        beside: the entry's name, the bag that was read, and the bag that is made.
+        beside: name of the bag entry, the bag that was read, and the bag that is made.
         """
         entry, entered, bag = beside
         written = self._read(entry, entered[entry], _JSON) if entry in entered else None

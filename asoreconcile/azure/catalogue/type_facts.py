@@ -69,10 +69,11 @@ class MovingValue:
 
 @attrs.frozen
 class StoredValue:
-    """A value that Azure stores otherwise than it was PUT.
+    """A value that Azure stores differently from the PUT.
 
-    path: in lower case, lists as `x[]`. keeps, values: the rule of `type_rules` that
-    says which value Azure stores. kind: the kind of the difference.
+    path: path in lower case, with lists as `x[]`. keeps, values: name and values of the
+    rule of `type_rules` that says which value Azure stores. kind: kind of the
+    difference.
     """
 
     path: str
@@ -83,7 +84,9 @@ class StoredValue:
 
 @attrs.frozen
 class ArmTypeFacts:
-    """The facts about one type or provider; see the module."""
+    """The facts about one type or provider; the module's docstring explains the
+    members.
+    """
 
     immutable: tuple[str, ...] = ()
     moving: tuple[MovingValue, ...] = ()
@@ -110,7 +113,7 @@ def type_facts() -> Mapping[str, ArmTypeFacts]:
 
 
 def facts_of(arm_type: str) -> ArmTypeFacts:
-    """Return the facts about a type or provider, of any letter case."""
+    """Return the facts about a type or provider; letter case is ignored."""
     return type_facts().get(arm_type.lower(), _NONE)
 
 

@@ -102,7 +102,7 @@ def mark_of(uid: str) -> str:
 
 
 def marks_in(of: DirectoryCollection, entry: JsonObject) -> list[str]:
-    """Return the marks of an entry, of all installations."""
+    """Return the marks of an entry, which may be from several installations."""
     found = [entry.get("uniqueName")]
     if not of.has_unique_names:
         found = list(entry.get("tags") or ())

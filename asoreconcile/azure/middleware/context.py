@@ -191,7 +191,7 @@ class ReconcileContext:
     never blocks.
     only_reports: whether the sync mode is `report`, in which an extension may not
     change a resource that exists.
-    permit: raises unless the object, as it is now, permits to change anything in Azure.
+    permit: function that raises unless the present object permits changes in Azure.
     declared: the names that the object declares where others write, too.
     rests_on: the ETag that the PUT depends on; "" if the response had none; None if the
     payload contains nothing that was read (`require_unchanged`).

@@ -50,7 +50,7 @@ class ExtensionSet:
     order: a set of a higher order wraps those of lower ones; the built-in sets have 0,
     the innermost place.
     api: the level of this interface that the set was written for.
-    kinds: those of an extension that is registered without kinds.
+    kinds: kinds of an extension that is registered without kinds.
 
     Not thread-safe. Within a set the extension registered first is the outermost.
     """
@@ -81,8 +81,8 @@ class ExtensionSet:
             @aks.on(PRE_RECONCILE, MANAGED_CLUSTER)
             def not_on_fridays(req, call_next): ...
 
-        kinds: those of the set if there are none; `ANY_KIND` and `ANY_ARM_KIND` are
-        possible too.
+        kinds: kinds of the extension; by default those of the set. `ANY_KIND` and
+        `ANY_ARM_KIND` are possible, too.
         defined: the place to name in lists and errors; "" is the calling line.
 
         Raises ExtensionError if there is no kind, if the set is already in use, for

@@ -42,8 +42,8 @@ from asoreconcile.base.objects import GroupKind, JsonObject, dig, gvk_of, metada
 
 @attrs.frozen
 class ErrorMatch:
-    """A predicate of an ARM error; combine predicates with `&`. For errors of another
-    kind register another extension.
+    """A predicate of an ARM error; combine predicates with `&`. To match errors of
+    different sorts, register an extension for each.
 
     text: short, because it becomes part of the extension's name in lists and metrics.
     """

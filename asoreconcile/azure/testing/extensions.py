@@ -259,7 +259,7 @@ _UNREAD: JsonObject = {}
 def fake_version(
     api_version: str = "2024-01-01", kind: GroupKind | None = None
 ) -> KindVersion:
-    """Return a stand-in for a catalogue entry, at an ARM api-version."""
+    """Return a fake catalogue entry, at an ARM api-version."""
     gk = kind or GroupKind("sample.azure.com", "Thing")
     gvk = GroupVersionKind(gk.group, "v" + api_version.replace("-", ""), gk.kind)
     return cast("KindVersion", FakeVersion(gvk, api_version))

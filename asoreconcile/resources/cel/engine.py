@@ -39,7 +39,7 @@ class RuleError(Exception):
 class CheckedExpression:
     """A compiled expression.
 
-    gives: the CEL type of the result: BOOL, STRING, DYN, ... tree: the checked syntax
+    gives: CEL type of the result, such as BOOL, STRING or DYN. tree: the checked syntax
     tree, in the format that `syntax` reads.
     """
 
@@ -63,8 +63,8 @@ def environment(
     """Return the library's environment for texts with these variables. Raises
     CelMissingError.
 
-    more: returns further functions, given the library's module. code_of: see
-    `functions`; without it nothing can be evaluated.
+    more: function of the library's module that returns further functions of CEL.
+    code_of: argument of `functions`; without it nothing can be evaluated.
     """
     library = _library()
     return _environment(

@@ -2,8 +2,8 @@
 semantic versions, named formats, lists and regular expressions. Pure.
 
 When types are checked, each sort of value has a type of its own. Otherwise values are
-maps with one entry. These are the functions' signatures: a check needs no more, and a
-program that evaluates expressions brings their code along.
+maps with one entry. This module has only the signatures, which are enough for checks. A
+program that evaluates expressions must supply the code of the functions.
 """
 
 from collections.abc import Callable, Iterator

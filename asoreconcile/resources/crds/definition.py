@@ -37,8 +37,8 @@ _PROTECTED = ("k8s.io", "kubernetes.io")
 def definition_causes(crd: JsonObject, values: Values) -> Iterator[Cause]:
     """Yield the reasons for which Kubernetes refuses a CRD.
 
-    crd: its names and conversion have their defaults. values: checks the defaults and
-    expressions of its schemas.
+    crd: the CRD, with the defaults of its names and conversion filled in. values:
+    checks of the defaults and expressions in its schemas.
     """
     content, name = spec(crd), str(metadata(crd).get("name") or "")
     names, group = content["names"], content.get("group") or ""

@@ -1,5 +1,7 @@
 """Checks schemas of CRDs: they are structural, and have no unknown keywords. Pure.
 
+A junctor is one of the keywords `allOf`, `anyOf`, `oneOf` and `not`.
+
 A schema here has no members that are null (`without_nulls`).
 """
 
@@ -166,7 +168,9 @@ def _is_unread(schema: Any) -> bool:
 
 
 def parts(schema: JsonObject) -> Iterator[Any]:
-    """Yield the schemas directly inside of one, those of junctors too."""
+    """Yield the schemas directly inside another schema, including those in `allOf`,
+    `anyOf`, `oneOf` and `not`.
+    """
     yield from (schema.get("properties") or {}).values()
     yield from (schema.get(name) for name in ("items", "additionalProperties", "not"))
     for name in _JUNCTORS:

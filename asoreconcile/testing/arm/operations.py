@@ -171,8 +171,8 @@ class Operations:
                 del self._running[key]
         for operation in self._all.values():
             if operation.address.key.startswith(prefix):
-                # When a resource group is deleted, Azure's monitors of what was in it
-                # answer 404, also those of ended operations.
+                # When a resource group is deleted, Azure's monitors of the resources in
+                # it answer 404, also those of ended operations.
                 operation.is_lost = True
 
     def _end(self, operation: Operation) -> None:

@@ -226,9 +226,10 @@ def rivals_of(
 ) -> list[Rival]:
     """Return the other objects that write and declare an id as their own.
 
-    kind: see `look_around`. is_delete: also the policies of their Namespaces are read
-    from the API server, as a watch of Namespaces may be behind. Raises RetryError as
-    `require_sole`; as `list_all` and `NamespaceAnnotations.live`.
+    kind: see `look_around`. is_delete: whether the policies of their Namespaces are
+    also read from the API server, because a watch of Namespaces may be behind. Raises
+    RetryError as `require_sole` does, and the errors of `list_all` and
+    `NamespaceAnnotations.live`.
     """
     found = (
         operator.objects_with_arm_id(arm_id)

@@ -126,8 +126,8 @@ def accept_claim(scope: ReconcileScope, arm_id: str) -> dict[str, str]:
 def close_claim(scope: ReconcileScope) -> None:
     """Record that Azure has accepted no PUT, if that is known.
 
-    Raises ConflictError if the object has changed: another process may have had a PUT
-    accepted since this one lost the lease. GoneError, ApiError.
+    Raises ConflictError if the object has changed: since this process lost the lease,
+    Azure may have accepted a PUT of another one. Also raises GoneError, ApiError.
     """
     before = scope.claim
     if before is None or before.standing is not Standing.OPEN:

@@ -131,7 +131,7 @@ def find_ready(conditions: Sequence[JsonObject] | None) -> JsonObject | None:
 
 
 def ready_of(obj: JsonObject) -> JsonObject:
-    """Return the Ready condition of an object; {} without one."""
+    """Return the Ready condition of an object; {} if it has none."""
     return find_ready(status(obj).get("conditions")) or {}
 
 

@@ -79,7 +79,9 @@ def owner_reference(version: KindVersion, obj: JsonObject) -> JsonObject | None:
 
 
 def owner_target(version: KindVersion, obj: JsonObject) -> ObjectReference | None:
-    """Return the owner that is named by Kubernetes name, or None."""
+    """Return a reference to the owner that `spec.owner` names by its Kubernetes name,
+    or None.
+    """
     reference = owner_reference(version, obj)
     if reference is None or reference.get("armId") or not reference.get("name"):
         return None

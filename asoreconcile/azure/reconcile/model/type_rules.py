@@ -1,8 +1,8 @@
 """Properties that Azure stores differently from the PUT, by resource type. Pure.
 
-Azure accepts these values and keeps its own, so another PUT would not help. Member
-`stored` of `type_facts.json` has them. Properties that are missing there are learnt for
-each resource, at the cost of one PUT (`drift`).
+Azure accepts these values and keeps its own, so that another PUT would not help. They
+are listed in the member `stored` of `type_facts.json`. If a property is missing there,
+the operator learns its behaviour for each resource, at the cost of one PUT (`drift`).
 """
 
 import re

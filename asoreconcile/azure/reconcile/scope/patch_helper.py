@@ -129,8 +129,8 @@ class PatchHelper:
     """The working copy of a reconcile. Not for sharing between threads.
 
     obj: the object in its author's API version, with the collected changes. version:
-    that API version. annotations: the annotations of `obj`. arm_id: the claimed ARM id,
-    "" before the claim. stored: the object as the cluster stores it.
+    API version of the author. annotations: the annotations of `obj`. arm_id: the
+    claimed ARM id, "" before the claim. stored: the object as the cluster stores it.
     status: the status to write. unwritten: the collected changes, by `annotations` and
     `labels`. generation: the generation that this reconcile's conditions name, also if
     the spec is edited meanwhile. is_live: whether `obj` is an answer of the API server.
@@ -180,7 +180,7 @@ class PatchHelper:
 
     @property
     def node(self) -> ObjectReference:
-        """The object as others refer to it."""
+        """A reference to the object, as other objects refer to it."""
         return ObjectReference(self.version.group_kind, self.key)
 
     def annotate(
@@ -216,8 +216,10 @@ class PatchHelper:
         self.flush()
 
     def write_shared(self, meta: JsonObject) -> None:
-        """Write lists that others write too (finalizers, ownerReferences), and facts
-        about the object as it was read, at once.
+        """Write lists that other clients write, too (finalizers, ownerReferences), and
+        facts that hold only for the object as it was read.
+
+        The write is made at once.
 
         Raises ConflictError if the object changed since it was read: nothing was
         written, and earlier collected changes are written with the next write.
@@ -285,8 +287,8 @@ class PatchHelper:
         return any(one.get("type") == type_ for one in found)
 
     def set_problem(self, type_: str, message: str = "") -> None:
-        """Set the condition `Drifted` or `ExportFailed`, or remove it with ""; written
-        by `commit`.
+        """Set the condition `Drifted` or `ExportFailed`, or remove it if the message is
+        ""; `commit` writes it.
         """
         if not message and not self.has_condition(type_):
             return

@@ -65,11 +65,11 @@ class ReconcileScope:
     The scope holds the parts that the steps of a reconcile work with; a step passes on
     the parts that a function needs. patcher: the object's working copy, for every write
     of the object. memory: the process's memory of the object. objects: other Azure
-    objects; reads of them are recorded. began: when the reconcile began, in
+    objects; reads of them are recorded. began: start of the reconcile, in
     `Clock.monotonic` seconds.
     is_checked: whether extensions have permitted the writes of this reconcile (kinds
-    without ARM). permit: see `ReconcileContext`. A part that takes a request or a
-    credential is made by the first step that needs it (D18).
+    without ARM). permit: function of that name in `ReconcileContext`. A part that costs
+    a request or needs a credential is made when a step first uses it (D18).
     """
 
     operator: SharedDependencies

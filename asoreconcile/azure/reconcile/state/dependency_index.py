@@ -108,8 +108,10 @@ class DependencyIndex:
     def _way(
         self, start: ObjectReference, goal: ObjectReference, steps: _Steps
     ) -> list[ObjectReference]:
-        """Return the shortest way to an object; empty if there is none. The caller
-        holds the lock. steps: the ways on from an object.
+        """Return the shortest path to an object; empty if there is none.
+
+        steps: function that returns the next objects on a path. The caller holds the
+        lock.
         """
         ways, seen = deque([[start]]), {start}
         while ways:

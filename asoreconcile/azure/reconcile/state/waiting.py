@@ -17,7 +17,9 @@ class Waiting(DependencyIndex):
     """
 
     def note(self, younger: ObjectReference, older: ObjectReference) -> None:
-        """Record that one object waits for another: for one at a time."""
+        """Record that one object waits for another. An object waits for one other at a
+        time.
+        """
         self.update(younger, {older: Relation.SAME_ID})
 
     def forget(self, younger: ObjectReference) -> None:

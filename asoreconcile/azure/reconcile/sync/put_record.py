@@ -117,8 +117,8 @@ def put_of(
 
 
 def seconds_since_put(observed: DriftBaseline | None, now: datetime) -> float | None:
-    """Return the age of the last PUT; None if its time is not known: another operator
-    sent it, or its time was not recorded yet.
+    """Return the age of the last PUT; None if its time is not known, because another
+    operator sent the PUT or the time was not recorded yet.
     """
     try:
         text = "" if observed is None else observed.at

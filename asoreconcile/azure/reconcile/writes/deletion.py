@@ -230,7 +230,9 @@ def _perhaps_gone(
 
 
 def seconds_until_believed(scope: ReconcileScope, now: float) -> float:
-    """Return how long Azure has to go on saying that nothing is there."""
+    """Return the seconds for which Azure must repeat that the resource does not exist,
+    before the object is released.
+    """
     memory = scope.memory
     if memory.perhaps_gone_since is None:
         memory.perhaps_gone_since = now
@@ -318,10 +320,11 @@ def record_delete(scope: ReconcileScope, answer: InProgress) -> Requeue:
 
 
 def await_parent(scope: ReconcileScope) -> ReconcileOutcome:
-    """Wait for the parent of a resource that Azure cannot delete alone (R5.9), unless
-    Azure has accepted no PUT of the object.
+    """Release the object once its resource is gone with its parent, if Azure cannot
+    delete it alone (R5.9).
 
-    Raises ConditionError while the resource is there.
+    An object of which Azure has accepted no PUT is released at once. Raises
+    ConditionError while the resource exists.
     """
     if scope.manages_nothing:
         return _leave(scope, _NEVER_PUT.format(scope.patcher.arm_id))

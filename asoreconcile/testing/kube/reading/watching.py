@@ -23,7 +23,7 @@ from asoreconcile.testing.kube.wire.status import expired
 
 _LONGEST_SECONDS = 1800.0
 # The server sends bookmarks about as often. It also sends one two seconds before the
-# end, so that the next watch starts at the place where this one stopped.
+# end, so that the next watch starts at the end of this one.
 _BOOKMARK_SECONDS = 60.0
 _BEFORE_END_SECONDS = 2.0
 

@@ -162,7 +162,7 @@ class DataFolder:
                 entry = _parsed(line)
                 if entry is None:
                     # The damage is in the middle. The lines after it were answered, so
-                    # this is no torn end.
+                    # this is not a torn end.
                     if whole + len(line) < size:
                         message = f"{self._log} is damaged at byte {whole}"
                         raise DataFolderError(message)

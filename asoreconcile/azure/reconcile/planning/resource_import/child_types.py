@@ -72,8 +72,10 @@ class ListTask:
         return self.path.rpartition("/providers/" if is_extension else "/")[0]
 
     def holds(self, arm_id: ArmId, version: KindVersion) -> bool:
-        """Return whether an entry is in the place and of the type that the list says:
-        a list of role assignments shows those of wider scopes, too.
+        """Return whether an entry belongs to the collection and has the type of the
+        list.
+
+        Some do not: a list of role assignments also shows those of wider scopes.
         """
         if self.version is not None:
             return ids.key(arm_id.text).rpartition("/")[0] == ids.key(self.path)

@@ -265,8 +265,10 @@ class ResourceImporter:
 def _without(
     outcomes: Iterable[ImportOutcome], inside: Collection[str]
 ) -> list[ImportOutcome]:
-    """Return the outcomes, in which a resource inside its parent's spec counts as left
-    out; by ARM id, so that two runs report alike however their threads raced.
+    """Return the outcomes, with resources that are in their parent's spec marked as
+    skipped.
+
+    They are sorted by ARM id, so that two runs give the same report.
     """
     return [
         attrs.evolve(one, status="skipped", reason="is in its parent's spec")
