@@ -28,7 +28,7 @@ OPERATORS_NAME = "azure-service-operator"
 SPEC_HASH = "asoreconcile/spec-hash"
 # The stored form that a release of ASO chose, for as long as it may come back.
 STORED_AS = "asoreconcile/stored-as"
-# Has cert-manager write the caBundle: of which Certificate, `namespace/name`.
+# Names the Certificate, as `namespace/name`, whose CA cert-manager writes to caBundle.
 INJECTED = "cert-manager.io/inject-ca-from"
 _BUILD = re.compile(r"asoreconcile-(\d+(?:\.\d+)*)")
 

@@ -47,7 +47,8 @@ from asoreconcile.kube.selection import Selection
 
 FIELD_MANAGER = "asoreconcile"
 BUILD = f"asoreconcile-{__version__}"
-# Each needs a writer in between; so many in a row is a loop of two installers.
+# A try fails if another writer changes the CRD meanwhile; so many failures in a row
+# mean that two installers overwrite each other.
 _TRIES = 5
 
 _log = Logger(__name__)

@@ -81,8 +81,8 @@ class StoredVersions:
         except NotFoundError:
             return Result()
         except (ForbiddenError, InvalidError) as error:
-            # Not worth asking again before the CRD changes; the right that is lacking
-            # for one is lacking for all.
+            # A retry is useless before the CRD changes. A right that is missing for one
+            # CRD is missing for all, so it is logged once.
             if not (self._is_forbidden and isinstance(error, ForbiddenError)):
                 crd = request.key.name
                 _log.warning("Stored versions stay listed", crd=crd, reason=str(error))

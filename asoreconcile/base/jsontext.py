@@ -34,9 +34,9 @@ JSONDecodeError = orjson.JSONDecodeError
 _ORJSON_WRITES = 254
 _TOO_DEEP = re.compile("depth|recursion", re.IGNORECASE)
 _ROOM = _ORJSON_WRITES - LEVELS
-# Possessive, as `re` else remembers each sign of a string to come back to. The quote
-# may be missing: to look for a string again inside of one without an end would take
-# the square of its length.
+# The quantifiers are possessive, because `re` else remembers each character of a string
+# for backtracking. The closing quote may be missing: else `re` would search again from
+# each quote inside an unterminated string, which takes quadratic time.
 _TOKENS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+("?)|[\[\]{}]', re.DOTALL)
 _OPENING, _CLOSING = (ord(b"{"), ord(b"[")), (ord(b"}"), ord(b"]"))
 

@@ -51,7 +51,7 @@ class Credential:
 
 @attrs.frozen
 class ExecPlugin:
-    """A program to run. Make it with `plugin`."""
+    """A program of the kubeconfig that prints a credential. Make it with `plugin`."""
 
     command: Sequence[str] = attrs.field(repr=False)
     environment: Mapping[str, str] = attrs.field(repr=False)

@@ -15,10 +15,11 @@ from asoreconcile.kube.answer_stream import Stream
 from asoreconcile.kube.errors import DecodeError
 
 _ITEMS = b'"items":['
-# How the first object begins, up to its first word that may be its own:
-# {"metadata":{" or {"apiVersion":"v1","kind"
+# The beginning that all objects of a list share with the first, up to the first word
+# that may differ: {"metadata":{" or {"apiVersion":"v1","kind"
 _BEGINNING = re.compile(rb'\s*(\{"\w+":(?:\{"|"[^"\\]*","\w+"))')
-# Possessive, as `re` else remembers each sign of a string to come back to.
+# The quantifiers are possessive, because `re` else remembers each character of a string
+# for backtracking.
 _TOKENS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+("?)|[\[\]{}]', re.DOTALL)
 _COMMA = re.compile(rb"\s*,\s*")
 # An object with more such places inside is read sign by sign.

@@ -25,7 +25,10 @@ class EntryHeap(Generic[Key]):
         self.live = 0
 
     def push(self, place: float, entry: QueueItem[Key]) -> None:
-        """Add an entry behind those with the same number."""
+        """Add an entry at a number, behind the entries that already have this number.
+
+        place: the number by which the heap is ordered.
+        """
         self._pushes += 1  # so that entries are never compared
         heapq.heappush(self._slots, (place, self._pushes, entry))
         self.live += 1

@@ -15,10 +15,10 @@ from asoreconcile.wire.handle import SocketOption
 from asoreconcile.wire.loop_stream import LoopStream
 from asoreconcile.wire.trust import TlsTrust
 
-# Of a connection; fewer where the server says so. Each byte that comes has libcurl look
-# at all streams of its connection. Over 100, those beyond would wait in vain: libcurl
-# sends no more than that before it knows the server's word, and goes to no other
-# connection with the rest.
+# The most streams of one connection; fewer if the server says so. For each byte that
+# arrives, libcurl looks at all streams of its connection. Of more than 100, the rest
+# would wait in vain: libcurl sends at most 100 requests before it knows the server's
+# limit, and opens no other connection for the rest.
 _MOST_STREAMS = 50
 # To wait for a server's first response; a list may take longer.
 _LONGEST_HOLD_SECONDS = 1.0

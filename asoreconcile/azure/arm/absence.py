@@ -12,10 +12,10 @@ from asoreconcile.azure.arm.error_body import CODES, UNKNOWN_CODE
 
 
 class Absence(Enum):
-    """The existence of a resource, as a response states it.
+    """The absence of a resource, as a response states it.
 
     SAID: the resource does not exist. PERHAPS: a 404 with a code that is not known.
-    NOT: nothing is missing, or something else is.
+    NOT: the response does not say that the resource is missing.
     """
 
     SAID = "said"

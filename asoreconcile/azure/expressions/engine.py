@@ -180,7 +180,11 @@ def _wrong_type(name: str) -> str:
 
 
 def _checked(value: Any, kind: OutputKind) -> str | dict[str, str]:
-    """Return a result of the promised type that is neither empty nor too long."""
+    """Return the result if it is neither empty nor too long; else raise
+    EvaluationError.
+
+    value: a result of the promised type; members of a map are checked here.
+    """
     if not value:
         raise EvaluationError(f"gives an empty {kind}")
     texts = [value] if kind == "string" else [*value, *value.values()]

@@ -171,8 +171,9 @@ class AzureSql(Dialect):
         *,
         as_asked: bool,
     ) -> str:
-        """Return the roles and permissions by which a user is an administrator, or
-        "".
+        """Return the roles and permissions that make a user an administrator, or "".
+
+        as_asked: leave out memberships in the roles that the object declares.
         """
         asked = {r.casefold() for r in desired.member_of} if as_asked else set()
         via = {

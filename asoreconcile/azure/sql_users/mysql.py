@@ -348,7 +348,7 @@ class MySql(Dialect):
         for place in sorted({*before, *desired.privileges}):
             had = before.get(place, frozenset())
             want = desired.privileges.get(place, frozenset())
-            # All there are of a place but the right to give them on.
+            # ALL includes every privilege of a place except GRANT OPTION.
             kept = had - {_GRANT_OPTION} if _ALL in want else frozenset()
             on = "*.*" if place == _SERVER else f"{mysql_identifier(place)}.*"
             if gone := sorted(had - want - kept):

@@ -15,8 +15,8 @@ Trouble = Literal[
 
 CONNECT_SECONDS = 10.0
 STATEMENT_SECONDS = 20.0
-# A server waits less long for a lock than the operator waits for the server: the
-# connection stays sound, and the answer says what the matter is.
+# A server waits less long for a lock than the operator waits for the server, so that
+# the server's answer states the reason and the connection stays usable.
 LOCKS_PER_STATEMENT = 4
 # A server may send megabytes of text, and the text is shown in conditions.
 _MAX_TEXT = 4096

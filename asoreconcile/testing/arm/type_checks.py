@@ -157,7 +157,10 @@ class TypeChecks:
         return attrs.evolve(found, rule="exists", expected=(to.type,))
 
     def _exists(self, to: ArmAddress, address: ArmAddress, body: JsonObject) -> bool:
-        """Return whether there is a resource, or a part of another one's body."""
+        """Return whether `to` is a resource, or a part of another resource's body.
+
+        address, body: the write that is being checked.
+        """
         if to.key == address.key or self.resources.find(to.id) is not None:
             return True
         above = parse(to.parent)

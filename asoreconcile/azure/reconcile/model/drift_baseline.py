@@ -95,8 +95,9 @@ class DriftBaseline:
 class AcceptedPut:
     """A PUT that Azure accepted, until the object is Ready (D15).
 
-    The write of its record may fail, or the check, the export or the status write that
-    follows: the retry continues there, and does not send the PUT again.
+    After the PUT follow the write of its record, the check, the export and the status
+    write. If one of them fails, the retry continues there, and does not send the PUT
+    again.
 
     generation: the generation of the spec in the PUT. running: the PUT's operation,
     until its end is known. recreated: whether an event has reported that the PUT

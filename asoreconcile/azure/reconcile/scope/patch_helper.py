@@ -239,7 +239,10 @@ class PatchHelper:
 
     def confirm(self) -> None:
         """Make sure that the object still exists, and that only this reconcile has
-        changed it. One GET; none if `is_live`, as the answer to an own write shows it.
+        changed it.
+
+        This sends one GET; none if `is_live`, because the object is then a recent
+        answer of the API server.
 
         A cache lags, especially just after another process was the leader. A PUT for a
         deleted object would leave a resource that is never deleted (D2), and a new

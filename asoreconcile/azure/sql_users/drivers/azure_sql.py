@@ -45,10 +45,12 @@ def connect(server: DatabaseServer, sign_in: SignIn) -> DbApiSession:
     import pytds.tls
     import pytds.utils
 
-    # The driver's own takes letters off names, believes the subject, and calls what
-    # pyOpenSSL is about to drop. It asks for this name before it signs in.
+    # The driver's own function strips letters from names, trusts the subject, and calls
+    # functions that pyOpenSSL is about to drop. The driver calls this one before it
+    # signs in.
     pytds.tls.validate_host = _is_of_host
-    # The driver's own waits until the time is up before it says what the server said.
+    # The driver's own function waits until the time is up before it reports the
+    # server's error.
     pytds.utils.exponential_backoff = _once
     try:
         made = pytds.connect(

@@ -346,8 +346,8 @@ class WriteHandler:
             self._settle(key, kept)
 
     def _settle(self, key: ObjectKey, crd: JsonObject) -> None:
-        """Establish a CRD if its names are free: a write of the server, if it has an
-        effect.
+        """Establish a CRD if its names are free. If its status changes, the server
+        stores the CRD once more.
 
         The caller holds the lock.
         """
