@@ -20,11 +20,12 @@ from asoreconcile.azure.cmd.terminal import say, say_json, say_wrapped, still_wa
 from asoreconcile.azure.controllers.arm_client_factory import ArmClientFactory
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.diagnosis import fixes
-from asoreconcile.azure.controllers.diagnosis.examination import (
-    Examination,
-    Installation,
-)
+from asoreconcile.azure.controllers.diagnosis.examination import Examination
 from asoreconcile.azure.controllers.diagnosis.finding import CheckSubject, Finding
+from asoreconcile.azure.controllers.diagnosis.installation import (
+    Installation,
+    InstallationReads,
+)
 from asoreconcile.base.clock import SystemClock
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.kube.client import KubeClient
@@ -99,9 +100,7 @@ def doctor(
     levels: Counter[str] = Counter()
     with choice.client() as client:
         examination = Examination(
-            client,
-            builtin(),
-            installation=Installation(namespace=operator_namespace),
+            InstallationReads(client, builtin(), Installation(operator_namespace)),
             sign_in=_subscriptions if azure else None,
             own_sign_in=_own_sign_in if azure else None,
             environment=os.environ,

@@ -1,5 +1,5 @@
 """Diagnose an installation: checks of a cluster and of the sign-in to Azure.
 
-`checks` decide, from objects alone; `examination` reads the objects and runs the
-checks. `asoctl doctor` shows the findings.
+`checks` decide, from objects alone; `installation` reads the objects, and `examination`
+runs the checks. `asoctl doctor` shows the findings.
 """
