@@ -45,6 +45,7 @@ from asoreconcile.kube.errors import ApiError
 from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS
 from asoreconcile.kube.selection import Selection
 
+_CHANGED = "the CRD changed meanwhile: run this again"
 _UNFINISHED = ("v1alpha", "v1beta")
 
 
@@ -172,13 +173,11 @@ def unconverted_crds(
     for kind, done in moved:
         key = ObjectKey("", done.name)
         live = client.get(CUSTOM_RESOURCE_DEFINITIONS, key)
-        rewrite = StorageRewrite(client)
-        count = rewrite.write_all(live, progress=partial(progress, done.name))
-        now = client.get(CUSTOM_RESOURCE_DEFINITIONS, key)
-        if _state(now) != _state(live) or not rewrite.drop(now, done.stored):
-            yield attrs.evolve(
-                done, problem="the CRD changed meanwhile: run this again"
-            )
+        count, is_done = StorageRewrite(client).bring_in_order(
+            live, progress=partial(progress, done.name)
+        )
+        if not is_done:
+            yield attrs.evolve(done, problem=_CHANGED)
             continue
         alone = DesiredCrds(BUILD).manifest(kind, (done.stored,))
         change = {
@@ -237,25 +236,12 @@ def cleaned_crd(
         if dry_run:
             some = Selection(resource, metadata_only=True)
             return attrs.evolve(done, objects=sum(1 for _ in client.list_all(some)))
-        rewrite = StorageRewrite(client)
-        count = rewrite.write_all(
-            definition, progress=lambda count: progress(done.name, count)
+        count, is_done = StorageRewrite(client).bring_in_order(
+            definition, progress=partial(progress, done.name)
         )
-        # Had the CRD changed meanwhile, objects could be in another version again.
-        now_live = client.get(CUSTOM_RESOURCE_DEFINITIONS, key_of(definition))
-        if _state(now_live) != _state(definition) or not rewrite.drop(now_live, stored):
-            return attrs.evolve(
-                done,
-                objects=count,
-                problem="the CRD changed meanwhile: run this again",
-            )
     except ApiError as error:
         return attrs.evolve(done, problem=str(error))
-    return attrs.evolve(done, objects=count)
-
-
-def _state(definition: JsonObject) -> tuple[object, list[str]]:
-    return metadata(definition).get("generation"), listed_versions(definition)
+    return attrs.evolve(done, objects=count, problem="" if is_done else _CHANGED)
 
 
 def _seconds_since_change(definition: JsonObject, now: datetime) -> float:

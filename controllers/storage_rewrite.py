@@ -65,6 +65,26 @@ class StorageRewrite:
 
     client: KubeClient
 
+    def bring_in_order(
+        self, live: JsonObject, *, progress: Callable[[int], object] = _nothing
+    ) -> tuple[int, bool]:
+        """Write each object of a CRD again, and list its storage version alone.
+
+        Returns the number of objects that were written, and false if the CRD changed
+        meanwhile, so that the list stays. Raises and calls `progress` as `write_all`.
+        """
+        count = self.write_all(live, progress=progress)
+        now = self.client.get(CUSTOM_RESOURCE_DEFINITIONS, key_of(live))
+        # An object that was written between the two reads may be stored in a version
+        # that was listed only meanwhile. So the rewrite is complete only if the list
+        # stayed the same.
+        stored = stored_version(live)
+        is_same = (listed_versions(now), stored_version(now)) == (
+            listed_versions(live),
+            stored,
+        )
+        return count, is_same and self.drop(now, stored)
+
     def write_all(
         self, definition: JsonObject, *, progress: Callable[[int], object] = _nothing
     ) -> int:

@@ -100,8 +100,7 @@ class StoredVersions:
         left = self._seconds_to_settle(key, stored)
         if left > 0:
             return Result(requeue_after_seconds=left, not_before=True)
-        rewrite = StorageRewrite(self._client)
-        count = rewrite.write_all(
+        count, is_done = StorageRewrite(self._client).bring_in_order(
             live,
             progress=lambda done: _log.info(
                 "Objects are stored in another version",
@@ -110,12 +109,7 @@ class StoredVersions:
                 done=done,
             ),
         )
-        now = self._client.get(CUSTOM_RESOURCE_DEFINITIONS, key)
-        # An object that was written between the two reads may be stored in a version
-        # that was listed only meanwhile. So the rewrite is complete only if the list
-        # stayed the same.
-        moved = (listed_versions(now), stored_version(now)) != (listed, stored)
-        if moved or not rewrite.drop(now, stored):
+        if not is_done:
             return _AGAIN
         dropped = [version for version in listed if version != stored]
         _log.info(
