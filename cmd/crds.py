@@ -3,28 +3,25 @@
 import importlib
 import importlib.util
 import sys
-from base64 import b64encode
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 import click
 
 from asoreconcile.azure.cmd import sharedoptions
 from asoreconcile.azure.cmd.terminal import fail, write
 from asoreconcile.azure.cmd.yamltext import yaml_text
-from asoreconcile.base.objects import JsonObject
 from asoreconcile.resources.class_fields import ResourceError
 from asoreconcile.resources.crd import by_kind, crd_of, declared_in
+
+if TYPE_CHECKING:
+    from asoreconcile.azure.catalogue.webhook_manifests import WebhookClient
 
 
 @click.command()
 @click.argument("modules", nargs=-1, required=True, metavar="MODULE...")
-@click.option(
-    "--webhook-service",
-    default="",
-    metavar="NAMESPACE/NAME",
-    help="The Service that converts between the versions of a kind.",
-)
+@sharedoptions.webhook_choice
 @click.option(
     "--webhook-path",
     default="/convert",
@@ -32,18 +29,11 @@ from asoreconcile.resources.crd import by_kind, crd_of, declared_in
     metavar="PATH",
     help="Where it does.",
 )
-@click.option(
-    "--webhook-ca",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="PEM that its certificate is checked with.",
-)
 def crds(
     *,
     modules: tuple[str, ...],
-    webhook_service: str,
+    webhook: "WebhookClient | None",
     webhook_path: str,
-    webhook_ca: Path | None,
 ) -> None:
     """Print CustomResourceDefinitions of the classes of a module, as YAML.
 
@@ -56,7 +46,7 @@ def crds(
       asoreconcile crds example.kinds --webhook-service example/webhooks |
         kubectl apply --server-side -f -
     """  # noqa: D301 -- click wants the character
-    conversion = _conversion(webhook_service, webhook_path, webhook_ca)
+    conversion = webhook.config(webhook_path) if webhook else None
     classes: dict[type, None] = {}
     for name in modules:
         found = declared_in(_module(name))
@@ -94,15 +84,3 @@ def _module(name: str) -> ModuleType:
         fail(f"{name} cannot be imported: {error}", code=2)
     else:
         return made
-
-
-def _conversion(service: str, path: str, ca: Path | None) -> JsonObject | None:
-    if not service:
-        return None
-    namespace, name = sharedoptions.service_named(service)
-    client: JsonObject = {
-        "service": {"namespace": namespace, "name": name, "path": path}
-    }
-    if ca is not None:
-        client["caBundle"] = b64encode(ca.read_bytes()).decode()
-    return client

@@ -1,8 +1,6 @@
 """`asoreconcile kinds`: show the catalogue, and print CRDs from it."""
 
-from base64 import b64encode
-from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 from typing import Never
 
 import click
@@ -27,31 +25,6 @@ from asoreconcile.azure.cmd.terminal import fail, say_json, say_lines, say_table
 from asoreconcile.azure.cmd.yamltext import yaml_text
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.base.objects import GroupKind, JsonObject
-
-
-def _webhook_options(command: Callable[..., None]) -> Callable[..., None]:
-    for option in (
-        click.option(
-            "--webhook-ca",
-            type=click.Path(exists=True, dir_okay=False, path_type=Path),
-            metavar="FILE",
-            help="PEM that the webhook's certificate is checked with.",
-        ),
-        click.option(
-            "--webhook-url",
-            default="",
-            metavar="URL",
-            help="The operator's webhooks outside the cluster: https://HOST:PORT",
-        ),
-        click.option(
-            "--webhook-service",
-            default="",
-            metavar="NAMESPACE/NAME",
-            help="The Service before the operator's webhooks.",
-        ),
-    ):
-        command = option(command)
-    return command
 
 
 @click.group(cls=QuietGroup)
@@ -126,16 +99,14 @@ def show(*, name: str, version: str) -> None:
     show_default=True,
     help="With rules (CEL) for what the schema's keywords cannot say.",
 )
-@_webhook_options
+@sharedoptions.webhook_choice
 def print_crds(
     *,
     patterns: Sequence[str],
     versions: Sequence[str],
     all_versions: bool,
     rules: bool,
-    webhook_service: str,
-    webhook_url: str,
-    webhook_ca: Path | None,
+    webhook: WebhookClient | None,
 ) -> None:
     """Print CustomResourceDefinitions as YAML.
 
@@ -154,12 +125,11 @@ def print_crds(
         --webhook-service asoreconcile-system/asoreconcile --webhook-ca ca.pem
     """  # noqa: D301 -- click wants the character
     chosen = kinds_matching(patterns)
-    client = _webhook_client(webhook_service, webhook_url, webhook_ca)
     served = [
         (kind, tuple(kind.versions) if all_versions else _asked(kind, versions))
         for kind in chosen
     ]
-    if client is None and any(len(names) > 1 for _, names in served):
+    if webhook is None and any(len(names) > 1 for _, names in served):
         _misused(
             "several versions of a kind need --webhook-service or --webhook-url: "
             "without conversion the API server drops what the stored version does not "
@@ -169,20 +139,14 @@ def print_crds(
         if not any(version in kind.versions for kind in chosen):
             _version(chosen[0], version)
     for kind, names in served:
-        made = definition_of(kind, versions=names, conversion=client, rules=rules)
+        made = definition_of(kind, versions=names, conversion=webhook, rules=rules)
         write(yaml_text([made]))
 
 
 @kinds.command("webhooks")
 @kind_patterns
-@_webhook_options
-def print_webhooks(
-    *,
-    patterns: Sequence[str],
-    webhook_service: str,
-    webhook_url: str,
-    webhook_ca: Path | None,
-) -> None:
+@sharedoptions.webhook_choice
+def print_webhooks(*, patterns: Sequence[str], webhook: WebhookClient | None) -> None:
     """Print the configurations of the admission webhooks, as YAML.
 
     With them a wrong object is refused when it is written, and names are filled in.
@@ -194,20 +158,9 @@ def print_webhooks(
         --webhook-service asoreconcile-system/asoreconcile --webhook-ca ca.pem |
         kubectl apply --server-side -f -
     """  # noqa: D301 -- click wants the character
-    client = _webhook_client(webhook_service, webhook_url, webhook_ca)
-    if client is None:
+    if webhook is None:
         _misused("say where the webhooks are: --webhook-service or --webhook-url")
-    write(yaml_text(webhook_configurations(kinds_matching(patterns), client)))
-
-
-def _webhook_client(service: str, url: str, ca: Path | None) -> WebhookClient | None:
-    bundle = b64encode(ca.read_bytes()).decode() if ca else ""
-    if url:
-        return WebhookClient(url=url, ca_bundle=bundle)
-    if not service:
-        return None
-    namespace, name = sharedoptions.service_named(service)
-    return WebhookClient(namespace=namespace, name=name, ca_bundle=bundle)
+    write(yaml_text(webhook_configurations(kinds_matching(patterns), webhook)))
 
 
 def _kind(name: str) -> Kind:

@@ -159,20 +159,15 @@ _GRACE_SECONDS = 8.0
     text="Install CRDs that serve every version of a kind; needs the webhooks. "
     "Default: true if webhooks are served.",
 )
-@click.option(
+@sharedoptions.seconds(
     "--grace-seconds",
-    type=click.FloatRange(min=0),
-    default=_GRACE_SECONDS,
-    show_default=True,
-    help="How long a shutdown may take; the pod's terminationGracePeriodSeconds must "
+    "How long a shutdown may take; the pod's terminationGracePeriodSeconds must "
     "be longer.",
+    _GRACE_SECONDS,
 )
-@click.option(
+@sharedoptions.seconds(
     "--drain-seconds",
-    type=click.FloatRange(min=0),
-    default=0.0,
-    show_default=True,
-    help="How long webhooks are answered after a shutdown was requested, so that the "
+    "How long webhooks are answered after a shutdown was requested, so that the "
     "cluster can take the pod out of their Service. Part of --grace-seconds.",
 )
 @click.option(

@@ -11,14 +11,7 @@ from asoreconcile.azure.cmd.terminal import say
 
 
 @click.command()
-@click.option(
-    "--file",
-    "-f",
-    "files",
-    multiple=True,
-    metavar="FILE|DIR",
-    help="Manifests to apply; may be given more than once. Default: the samples.",
-)
+@sharedoptions.manifest_files(required=False)
 @click.option(
     "--exit-when-ready",
     is_flag=True,
@@ -32,13 +25,8 @@ from asoreconcile.azure.cmd.terminal import say
     metavar="SECONDS",
     help="How long --exit-when-ready waits.",
 )
-@click.option(
-    "--lro",
-    type=click.FloatRange(min=0),
-    default=1.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="How long Azure's long-running operations take.",
+@sharedoptions.seconds(
+    "--lro", "How long Azure's long-running operations take.", default=1.0
 )
 @click.option(
     "--all-versions/--one-version",
@@ -62,7 +50,7 @@ from asoreconcile.azure.cmd.terminal import say
 @sharedoptions.page_port
 def sandbox(
     *,
-    files: tuple[str, ...],
+    paths: tuple[str, ...],
     exit_when_ready: bool,
     timeout: float,
     lro: float,
@@ -74,9 +62,10 @@ def sandbox(
 ) -> None:
     """Run a Kubernetes API, a simulated Azure and the operator, and apply manifests.
 
-    Nothing but Python is needed. The objects' state is shown as it changes; kubectl
-    works against it with the KUBECONFIG that is printed. Once the manifests are Ready,
-    all kinds are installed, so that any can be applied. Ctrl-C ends everything.
+    Nothing but Python is needed; without -f, the samples are applied. The objects'
+    state is shown as it changes; kubectl works against it with the KUBECONFIG that is
+    printed. Once the manifests are Ready, all kinds are installed, so that any can be
+    applied. Ctrl-C ends everything.
 
     The simulated Azure refuses names, locations, bodies and references that Azure's
     published types exclude.
@@ -99,7 +88,7 @@ def sandbox(
         run = SandboxRun(
             cluster,
             stop,
-            files,
+            paths,
             all_versions=all_versions,
             chaos=chaos,
             page_port=port if web else None,

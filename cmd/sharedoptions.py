@@ -4,6 +4,7 @@ import functools
 import io
 import os
 import time
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, redirect_stdout, suppress
 from pathlib import Path
@@ -50,17 +51,62 @@ def answers_in(path: Path | None) -> "Answers | None":
         fail(f"{path}: cannot be read: {error}")
 
 
-def service_named(text: str) -> tuple[str, str]:
-    """Return namespace and name of `--webhook-service`; end the program with a message
-    if the text is wrong.
-    """
-    namespace, slash, name = text.partition("/")
-    if not (namespace and slash and name):
-        fail(f"--webhook-service {text!r} is not of the form NAMESPACE/NAME", code=2)
-    return namespace, name
-
-
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+def webhook_choice(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add `--webhook-service`, `--webhook-url` and `--webhook-ca`, which a command gets
+    as `webhook`: the address of webhooks for the API server; None if none is given.
+    """
+
+    @click.option(
+        "--webhook-service",
+        "service",
+        default="",
+        metavar="NAMESPACE/NAME",
+        help="The Service before the webhooks.",
+    )
+    @click.option(
+        "--webhook-url",
+        "url",
+        default="",
+        metavar="URL",
+        help="The webhooks outside the cluster: https://HOST:PORT",
+    )
+    @click.option(
+        "--webhook-ca",
+        "ca",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help="PEM that the webhook's certificate is checked with.",
+    )
+    @functools.wraps(command)
+    def chosen(*, service: str, url: str, ca: Path | None, **rest: Any) -> Any:
+        from asoreconcile.azure.catalogue.webhook_manifests import WebhookClient
+
+        namespace, slash, name = service.partition("/")
+        if service and not (namespace and slash and name):
+            fail(
+                f"--webhook-service {service!r} is not of the form NAMESPACE/NAME",
+                code=2,
+            )
+        bundle = b64encode(ca.read_bytes()).decode() if ca else ""
+        client = WebhookClient(url, namespace, name, ca_bundle=bundle)
+        return command(webhook=client if url or service else None, **rest)
+
+    return chosen
+
+
+def seconds(name: str, text: str, default: float = 0.0) -> Callable[[F], F]:
+    """Add an option that takes a number of seconds. text: its help."""
+    return click.option(
+        name,
+        type=click.FloatRange(min=0),
+        default=default,
+        show_default=True,
+        metavar="SECONDS",
+        help=text,
+    )
 
 
 def manifest_files(*, required: bool = True) -> Callable[[F], F]:

@@ -4,10 +4,9 @@ language.
 
 import shutil
 import threading
-from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
@@ -18,7 +17,6 @@ from asoreconcile.azure.cmd.terminal import say, write
 from asoreconcile.runtime.signals import stop_signals
 
 _PORT = click.IntRange(0, 65535)
-_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 @click.group(cls=QuietGroup)
@@ -164,12 +162,6 @@ class _ArmCommand(click.Command):
             )
 
 
-def _seconds(name: str, help_: str) -> Callable[[_Function], _Function]:
-    return click.option(
-        name, type=click.FloatRange(min=0), default=0.0, metavar="SECONDS", help=help_
-    )
-
-
 @testserver.command(cls=_ArmCommand)
 @click.option("--port", type=_PORT, default=0, help="Of ARM. Default: any free one.")
 @click.option(
@@ -188,8 +180,8 @@ def _seconds(name: str, help_: str) -> Callable[[_Function], _Function]:
     help="Write the operator's settings there as NAME=VALUE. Default: to stdout.",
 )
 @click.option("--subscription", default="", metavar="ID", help="Default: a new one.")
-@_seconds("--latency", "How long each answer takes.")
-@_seconds("--lro", "How long each long-running operation takes.")
+@sharedoptions.seconds("--latency", "How long each answer takes.")
+@sharedoptions.seconds("--lro", "How long each long-running operation takes.")
 @click.option(
     "--retry-after",
     type=click.IntRange(min=0),
@@ -197,7 +189,7 @@ def _seconds(name: str, help_: str) -> Callable[[_Function], _Function]:
     metavar="SECONDS",
     help="Ask for this delay between polls, not for each provider's own.",
 )
-@_seconds("--read-lag", "How long reads show what was there before a write.")
+@sharedoptions.seconds("--read-lag", "How long reads show the state before a write.")
 @click.option(
     "--throttle", is_flag=True, help="Refuse what exceeds Azure's token buckets."
 )

@@ -14,8 +14,6 @@ from asoreconcile.azure.reconcile.planning.exported_manifest import exported_man
 from asoreconcile.base.clock import SystemClock
 from asoreconcile.base.objects import key_of
 
-_WAIT_SECONDS = 3600.0
-
 
 @click.command()
 @click.option("--keep-azure", "mode", flag_value="keep", help="Leave Azure as it is.")
@@ -32,12 +30,8 @@ _WAIT_SECONDS = 3600.0
     help="With --keep-azure: the new file for the manifests of all objects.",
 )
 @click.option("--yes", is_flag=True, help="Do it; without it only say what would be.")
-@click.option(
-    "--wait-seconds",
-    type=click.FloatRange(min=0),
-    default=_WAIT_SECONDS,
-    show_default=True,
-    help="How long to wait for the end of each step.",
+@sharedoptions.seconds(
+    "--wait-seconds", "How long to wait for the end of each step.", default=3600.0
 )
 @sharedoptions.cluster_choice
 def uninstall(

@@ -109,8 +109,12 @@ def test_versions_need_somebody_who_converts(run):
         assert result.exit_code == 0, result.output
         (crd,) = yaml.safe_load_all(result.output)
         assert crd["spec"]["conversion"]["webhook"]["clientConfig"] == {
-            "service": {"namespace": "web", "name": "hooks", "path": path}
+            "service": {"namespace": "web", "name": "hooks", "path": path, "port": 443}
         }
+    result = run(text, "sitekinds.py", "--webhook-url", "https://web:1")
+    (crd,) = yaml.safe_load_all(result.output)
+    config = crd["spec"]["conversion"]["webhook"]["clientConfig"]
+    assert config == {"url": "https://web:1/convert"}
     result = run(text, "sitekinds.py", "--webhook-service", "web")
     assert (result.exit_code, "NAMESPACE/NAME" in result.output) == (2, True)
 
