@@ -136,7 +136,7 @@ class InstallationReads:
 
     @cached_property
     def is_aso(self) -> bool:
-        """Whether the operator is Azure Service Operator."""
+        """True if the operator is Azure Service Operator."""
         return any(
             "azureserviceoperator" in image and "asoreconcile" not in image
             for image in self.images
