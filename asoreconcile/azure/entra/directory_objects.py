@@ -75,7 +75,6 @@ from asoreconcile.azure.reconcile.model.if_exists import (
     IfExists,
     require_adoptable,
 )
-from asoreconcile.azure.reconcile.scope.arm_errors import delete_failed
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.writes.deletion import rivals_before_delete
 from asoreconcile.azure.reconcile.writes.external_deletion import RECREATED
@@ -395,7 +394,7 @@ def _delete(scope: ReconcileScope, graph: GraphClient, entry_id: str) -> None:
     try:
         graph.delete(of, entry_id)
     except ArmError as error:
-        raise advised(scope, delete_failed(scope, error), error) from error
+        raise advised(scope, scope.errors.delete_failed(error), error) from error
 
 
 def _explained(refused: ConditionError, scope: ReconcileScope) -> ConditionError:

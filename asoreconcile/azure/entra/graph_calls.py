@@ -13,7 +13,6 @@ from asoreconcile.azure.entra.questions import facts_of
 from asoreconcile.azure.graph.client import GraphClient, GroupLink
 from asoreconcile.azure.non_arm.extension_points import require_permission
 from asoreconcile.azure.reconcile.model.annotations import OWN_PREFIX
-from asoreconcile.azure.reconcile.scope.arm_errors import put_failed, read_failed
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.base.errors import RetryError
 from asoreconcile.base.objects import spec
@@ -63,7 +62,7 @@ def read(scope: ReconcileScope, call: Callable[[], _Answer]) -> _Answer:
     try:
         return call()
     except ArmError as error:
-        raise advised(scope, read_failed(scope, error), error) from error
+        raise advised(scope, scope.errors.read_failed(error), error) from error
 
 
 def written(scope: ReconcileScope, call: Callable[[], _Answer]) -> _Answer:
@@ -79,7 +78,7 @@ def written(scope: ReconcileScope, call: Callable[[], _Answer]) -> _Answer:
 
 def refused(scope: ReconcileScope, error: ArmError) -> ConditionError:
     """Return the condition for a refused write."""
-    return advised(scope, put_failed(scope, error), error)
+    return advised(scope, scope.errors.put_failed(error), error)
 
 
 def advised(

@@ -12,7 +12,6 @@ from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.azure.arm.errors import ArmError
 from asoreconcile.azure.catalogue.names import azure_name
 from asoreconcile.azure.reconcile.model.annotations import OWN_PREFIX, RECONCILE_POLICY
-from asoreconcile.azure.reconcile.scope.arm_errors import read_failed
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 
 OWNER_ID = OWN_PREFIX + "owner-id"
@@ -44,7 +43,7 @@ def require_gone(scope: ReconcileScope) -> None:
     except ArmError as error:
         if error.status == HTTPStatus.NOT_FOUND and error.absence is Absence.SAID:
             return
-        raise read_failed(scope, error) from error
+        raise scope.errors.read_failed(error) from error
     obj = scope.patcher.obj
     what = (
         f"{scope.patcher.version.gvk.kind} {azure_name(scope.patcher.version, obj)!r}"

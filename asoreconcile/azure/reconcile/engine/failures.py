@@ -25,9 +25,8 @@ from asoreconcile.azure.reconcile.model.conditions import (
     merge_ready,
 )
 from asoreconcile.azure.reconcile.model.owner import Objects, owner_target
-from asoreconcile.azure.reconcile.scope.arm_errors import read_failed, unreachable
+from asoreconcile.azure.reconcile.scope.arm_errors import ErrorConditions
 from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
-from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.scope.shared_dependencies import (
     KindRuntime,
     SharedDependencies,
@@ -75,8 +74,9 @@ _MAY_BE_ON_ITS_WAY = frozenset(
 _PATIENCE_SECONDS = 60.0
 
 
-def failure_of(scope: ReconcileScope, error: Exception) -> ConditionError | None:
-    """Return the condition that an exception becomes.
+def failure_of(errors: ErrorConditions, error: Exception) -> ConditionError | None:
+    """Return the condition that an exception becomes. errors: maker of the conditions
+    of ARM's failures.
 
     None if no condition can be written or is needed: then only the queue backs off.
     """
@@ -84,9 +84,9 @@ def failure_of(scope: ReconcileScope, error: Exception) -> ConditionError | None
         case ConditionError():
             return error
         case ArmError():
-            return read_failed(scope, error)
+            return errors.read_failed(error)
         case ArmTransportError():
-            return unreachable(scope, error)
+            return errors.unreachable(error)
         case ForeignHostError():
             # An answer contains a URL on a foreign host, such as a list's next page.
             return ConditionError(
@@ -110,11 +110,11 @@ def failure_of(scope: ReconcileScope, error: Exception) -> ConditionError | None
                 reason="UnknownError",
             )
         case ExtensionFailedError():
-            scope.log.exception("Extension failed", **error.fields)  # noqa: LOG004
+            errors.log.exception("Extension failed", **error.fields)  # noqa: LOG004
             return ConditionError(f"{error}: see the operator's log", reason="Failed")
         case _:
             # Called from an except block, so the record has the stack.
-            scope.log.exception("Reconcile failed unexpectedly")  # noqa: LOG004
+            errors.log.exception("Reconcile failed unexpectedly")  # noqa: LOG004
             return ConditionError(
                 f"internal error ({type(error).__name__}): see the operator's log",
                 reason="Failed",

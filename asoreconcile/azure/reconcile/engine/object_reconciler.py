@@ -165,7 +165,7 @@ class ObjectReconciler:
         except RetryError as error:
             outcome = Requeue(error.after_seconds)
         except Exception as error:
-            failure = failure_of(scope, error)
+            failure = failure_of(scope.errors, error)
             if failure is None:
                 raise
             return self._fail(scope, failure)

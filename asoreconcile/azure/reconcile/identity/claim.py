@@ -9,7 +9,7 @@ until everything that the spec needs exists (owner, references, Secrets, ConfigM
 and while another object manages the id (`duplicates`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, nullcontext, suppress
 from functools import partial
 
@@ -201,7 +201,7 @@ def _metadata(
     patcher, build = scope.patcher, scope.operator.build
     version, obj = patcher.version, patcher.obj
     require_valid(version, obj)
-    owner = claimable_owner(scope)
+    owner = claimable_owner(scope.owner)
     existence: dict[str, str] = {}
     if is_new and version.decides_existence:
         existence = note_of_claim(patcher.annotations, scope.namespace_annotations)
@@ -242,12 +242,12 @@ def require_valid(version: KindVersion, obj: JsonObject) -> None:
     raise unusable(message)
 
 
-def claimable_owner(scope: ReconcileScope) -> Owner | None:
+def claimable_owner(owner_of: Callable[[], Owner | None]) -> Owner | None:
     """Return the owner. Raises ConditionError `WaitingForOwner` until it exists and is
     Ready (R1.5).
     """
     try:
-        owner = scope.owner()
+        owner = owner_of()
     except ConditionError as error:
         if error.reason == "ReferenceNotFound":
             raise waiting(str(error)) from error

@@ -21,6 +21,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
 from asoreconcile.azure.reconcile.model.claim_record import ClaimRecord, Standing
 from asoreconcile.azure.reconcile.model.owner import Objects, Owner, resolve_owner
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
+from asoreconcile.azure.reconcile.scope.references import ReferenceResolver
 from asoreconcile.azure.reconcile.scope.shared_dependencies import ConnectionResolver
 from asoreconcile.base.objects import JsonObject, annotations, is_deleting, spec
 
@@ -178,7 +179,7 @@ def identify(scope: ReconcileScope, owner: Owner | None) -> ResourceIdentity:
     stated = ids.subscription_of(claimed) if claimed and not may_move else None
     return resource_identity(
         patcher.version,
-        _configured(scope) if name is None else name,
+        _configured(patcher.obj, scope.references) if name is None else name,
         claimed,
         owner_id="" if owner is None else owner.arm_id,
         subscription_id=stated or scope.connection.subscription_id,
@@ -204,7 +205,9 @@ def is_own(scope: ReconcileScope) -> bool:
             return True
         # The annotation with the ConfigMap's name can be edited, and a deletion cannot
         # be undone.
-        return _configured(scope) == claimed_name(patcher.arm_id)
+        return _configured(patcher.obj, scope.references) == claimed_name(
+            patcher.arm_id
+        )
     except ConditionError:
         return False
 
@@ -245,6 +248,6 @@ def id_of(
     return stated if is_free or ids.same(stated, claimed) else ""
 
 
-def _configured(scope: ReconcileScope) -> str:
-    reference = spec(scope.patcher.obj)["azureNameFromConfig"]
-    return configured_name(reference, scope.references.config_map(reference))
+def _configured(obj: JsonObject, references: ReferenceResolver) -> str:
+    reference = spec(obj)["azureNameFromConfig"]
+    return configured_name(reference, references.config_map(reference))

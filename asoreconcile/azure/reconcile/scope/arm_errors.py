@@ -2,12 +2,14 @@
 Ready.
 """
 
+from collections.abc import Callable
 from http.client import responses
 from typing import Literal
 
 import attrs
 
 from asoreconcile.azure.arm.classification import Classification, classify
+from asoreconcile.azure.arm.client import ArmClient
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass, Severity
 from asoreconcile.azure.arm.error_body import NO_MESSAGE
 from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
@@ -18,13 +20,14 @@ from asoreconcile.azure.arm.management_locks import (
 )
 from asoreconcile.azure.arm.outcomes import Restart
 from asoreconcile.azure.catalogue.inputs import inputs_of, secret_texts
-from asoreconcile.azure.middleware.chain import ExtensionFailedError
+from asoreconcile.azure.middleware.chain import ExtensionFailedError, Extensions
 from asoreconcile.azure.middleware.extension_points import CLASSIFY_ERROR
 from asoreconcile.azure.middleware.requests import ClassifyError
 from asoreconcile.azure.reconcile.model.export_targets import destinations, shown_values
-from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
+from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
+from asoreconcile.azure.reconcile.scope.references import ReferenceResolver
 from asoreconcile.base.errors import RetryError
-from asoreconcile.base.log import Untruncated
+from asoreconcile.base.log import Logger, Untruncated
 from asoreconcile.base.objects import spec
 
 # The delay before a lost operation is started again: Azure may lose the next one too.
@@ -32,69 +35,177 @@ _LOST_SECONDS = 5.0
 _Action = Literal["CreateOrUpdate", "Delete", "Read"]
 
 
-def put_failed(scope: ReconcileScope, error: ArmError) -> ConditionError:
-    """Return the condition of a refused PUT or a failed operation; its severity may be
-    Error.
+@attrs.frozen
+class ErrorConditions:
+    """Makes conditions of the failures of ARM in one reconcile. Blocking: reads the
+    Secrets that Azure may quote.
+
+    patcher: the object's working copy. references: resolver of the values that the spec
+    refers to. client: returns the client of ARM that has failed.
     """
-    return _classified(scope, error, action="CreateOrUpdate", worst="Error")
 
+    patcher: PatchHelper
+    references: ReferenceResolver
+    log: Logger
+    extensions: Extensions
+    client: Callable[[], ArmClient]
 
-def delete_failed(scope: ReconcileScope, error: ArmError) -> ConditionError:
-    """Return the condition of a refused DELETE.
+    def put_failed(self, error: ArmError) -> ConditionError:
+        """Return the condition of a refused PUT or a failed operation; its severity may
+        be Error.
+        """
+        return self._classified(error, action="CreateOrUpdate", worst="Error")
 
-    It is never worse than a Warning, because no edit of the spec would help (R4.5). It
-    is retried sooner than a refused PUT, because most refusals end once another
-    resource is deleted (DE2).
-    """
-    failed = _classified(scope, error, action="Delete", worst="Warning")
-    if failed.retry is RetryClass.VERY_SLOW:
-        failed.retry = RetryClass.SLOW
-    return failed
+    def delete_failed(self, error: ArmError) -> ConditionError:
+        """Return the condition of a refused DELETE.
 
+        It is never worse than a Warning, because no edit of the spec would help (R4.5).
+        It is retried sooner than a refused PUT, because most refusals end once another
+        resource is deleted (DE2).
+        """
+        failed = self._classified(error, action="Delete", worst="Warning")
+        if failed.retry is RetryClass.VERY_SLOW:
+            failed.retry = RetryClass.SLOW
+        return failed
 
-def monitor_refused(
-    scope: ReconcileScope,
-    error: ArmError,
-    unread: ArmError | ArmTransportError | RetryError | None = None,
-) -> ConditionError:
-    """Return the condition of an operation whose monitor refuses polls (L16).
+    def monitor_refused(
+        self,
+        error: ArmError,
+        unread: ArmError | ArmTransportError | RetryError | None = None,
+    ) -> ConditionError:
+        """Return the condition of an operation whose monitor refuses polls (L16).
 
-    The refusal says nothing about the spec, so the condition is a Warning, and is
-    retried soon.
+        The refusal says nothing about the spec, so the condition is a Warning, and is
+        retried soon.
 
-    unread: the error of a read of the resource, if that failed, too; its retry may be
-    slower.
-    """
-    failed = read_failed(scope, error)
-    is_slow = failed.retry is RetryClass.VERY_SLOW
-    return ConditionError(
-        f"Azure refuses to tell of the running operation: {failed}",
-        reason=failed.reason,
-        retry=RetryClass.SLOW if is_slow else failed.retry,
-        after_seconds=max(failed.after_seconds, _after(unread)),
-        cause=error,
-    )
-
-
-def operation_lost(scope: ReconcileScope, lost: Restart) -> ConditionError:
-    """Return the condition of an operation of which Azure has no trace (L16).
-
-    The write is sent again, with a growing delay.
-    """
-    retry = f"{lost.reason}, so it is sent again"
-    if lost.error is None:
-        text, reason = "Azure has lost the operation", "OperationLost"
+        unread: the error of a read of the resource, if that failed, too; its retry may
+        be slower.
+        """
+        failed = self.read_failed(error)
+        is_slow = failed.retry is RetryClass.VERY_SLOW
         return ConditionError(
-            f"{text}: {retry}", reason=reason, after_seconds=_LOST_SECONDS
+            f"Azure refuses to tell of the running operation: {failed}",
+            reason=failed.reason,
+            retry=RetryClass.SLOW if is_slow else failed.retry,
+            after_seconds=max(failed.after_seconds, _after(unread)),
+            cause=error,
         )
-    refused = monitor_refused(scope, lost.error)
-    return ConditionError(
-        f"{refused}; {retry}",
-        reason=refused.reason,
-        retry=refused.retry,
-        after_seconds=max(refused.after_seconds, _LOST_SECONDS),
-        cause=lost.error,
-    )
+
+    def operation_lost(self, lost: Restart) -> ConditionError:
+        """Return the condition of an operation of which Azure has no trace (L16).
+
+        The write is sent again, with a growing delay.
+        """
+        retry = f"{lost.reason}, so it is sent again"
+        if lost.error is None:
+            text, reason = "Azure has lost the operation", "OperationLost"
+            return ConditionError(
+                f"{text}: {retry}", reason=reason, after_seconds=_LOST_SECONDS
+            )
+        refused = self.monitor_refused(lost.error)
+        return ConditionError(
+            f"{refused}; {retry}",
+            reason=refused.reason,
+            retry=refused.retry,
+            after_seconds=max(refused.after_seconds, _LOST_SECONDS),
+            cause=lost.error,
+        )
+
+    def read_failed(self, error: ArmError) -> ConditionError:
+        """Return the condition of a refused read or action; its severity is never worse
+        than Warning.
+        """
+        return self._classified(error, action="Read", worst="Warning")
+
+    def unreachable(self, error: ArmTransportError) -> ConditionError:
+        """Return the condition of a request that got no answer from Azure."""
+        self.log.warning(
+            "Azure did not answer",
+            reason=str(error),
+            correlationId=error.correlation_id,
+            clientRequestId=error.client_request_id,
+        )
+        found = classify(error)
+        return ConditionError(
+            f"Azure did not answer, so it is asked again: {found.message}",
+            reason=found.code,
+            severity=found.severity,
+            retry=found.retry,
+            cause=error,
+        )
+
+    def _know_secrets(self) -> None:
+        """Register the Secrets whose values Azure may quote: those the object reads or
+        exports.
+        """
+        obj, references = self.patcher.obj, self.references
+        version = self.patcher.version
+        references.know_secrets(inputs_of(version, spec(obj)))
+        for text in secret_texts(version, spec(obj)):
+            references.secret(text.value)
+        exported = [
+            name for kind, name in sorted(destinations(obj)) if kind == "Secret"
+        ]
+        references.know_exports(exported, shown_values(obj) if exported else ())
+
+    def _classified(
+        self, error: ArmError, *, action: _Action, worst: Severity
+    ) -> ConditionError:
+        # First: Azure may quote secrets that it was sent, and the line below logs its
+        # message.
+        patcher = self.patcher
+        arm_id = patcher.arm_id
+        self._know_secrets()
+        text = f"Error during {action}"
+        self.log.error(
+            text,
+            action=action,
+            armId=arm_id,
+            azureName=arm_id.rpartition("/")[2],
+            requestId=error.request_id,
+            correlationId=error.correlation_id,
+            clientRequestId=error.client_request_id,
+            armError=Untruncated(describe(error)),
+        )
+        found = self._classification(error)
+        severity = found.severity if worst == "Error" else "Warning"
+        if is_locked(error):
+            return self._locked(error)
+        return ConditionError(
+            _message_of(found.message, error),
+            reason=found.code,
+            severity=severity,
+            retry=found.retry,
+            after_seconds=found.after_seconds,
+            cause=error,
+        )
+
+    def _locked(self, error: ArmError) -> ConditionError:
+        """Return the condition of a request that a management lock forbids.
+
+        The spec is not wrong, and only a person can remove the lock, so the next try is
+        some minutes away.
+        """
+        names = lock_names(error, self.client())
+        return ConditionError(
+            f"{names or 'a management lock'} in Azure forbids the request; it is sent "
+            f"again every few minutes, and succeeds once the lock is removed: "
+            f"{error.message}",
+            reason=error.code,
+            after_seconds=LOCKED_SECONDS,
+            cause=error,
+        )
+
+    def _classification(self, error: ArmError) -> Classification:
+        version = self.patcher.version
+        chain = self.extensions.chain(CLASSIFY_ERROR, version.group_kind)
+        try:
+            return chain(ClassifyError(version=version, error=error))
+        # The error of Azure must be shown all the same.
+        except (ConditionError, ExtensionFailedError) as failed:
+            self.log.exception("Extension failed", reason=str(failed))
+            found = classify(error)
+            return attrs.evolve(found, message=f"{found.message} ({failed})")
 
 
 def _after(error: Exception | None) -> float:
@@ -105,106 +216,6 @@ def _after(error: Exception | None) -> float:
             return after
         case _:
             return 0.0
-
-
-def read_failed(scope: ReconcileScope, error: ArmError) -> ConditionError:
-    """Return the condition of a refused read or action; its severity is never worse
-    than Warning.
-    """
-    return _classified(scope, error, action="Read", worst="Warning")
-
-
-def unreachable(scope: ReconcileScope, error: ArmTransportError) -> ConditionError:
-    """Return the condition of a request that got no answer from Azure."""
-    scope.log.warning(
-        "Azure did not answer",
-        reason=str(error),
-        correlationId=error.correlation_id,
-        clientRequestId=error.client_request_id,
-    )
-    found = classify(error)
-    return ConditionError(
-        f"Azure did not answer, so it is asked again: {found.message}",
-        reason=found.code,
-        severity=found.severity,
-        retry=found.retry,
-        cause=error,
-    )
-
-
-def _know_secrets(scope: ReconcileScope) -> None:
-    """Register the Secrets whose values Azure may quote: those the object reads or
-    exports.
-    """
-    obj, references = scope.patcher.obj, scope.references
-    version = scope.patcher.version
-    references.know_secrets(inputs_of(version, spec(obj)))
-    for text in secret_texts(version, spec(obj)):
-        references.secret(text.value)
-    exported = [name for kind, name in sorted(destinations(obj)) if kind == "Secret"]
-    references.know_exports(exported, shown_values(obj) if exported else ())
-
-
-def _classified(
-    scope: ReconcileScope, error: ArmError, *, action: _Action, worst: Severity
-) -> ConditionError:
-    # First: Azure may quote secrets that it was sent, and the line below logs its
-    # message.
-    patcher = scope.patcher
-    arm_id = patcher.arm_id
-    _know_secrets(scope)
-    text = f"Error during {action}"
-    scope.log.error(
-        text,
-        action=action,
-        armId=arm_id,
-        azureName=arm_id.rpartition("/")[2],
-        requestId=error.request_id,
-        correlationId=error.correlation_id,
-        clientRequestId=error.client_request_id,
-        armError=Untruncated(describe(error)),
-    )
-    found = _classification(scope, error)
-    severity = found.severity if worst == "Error" else "Warning"
-    if is_locked(error):
-        return _locked(scope, error)
-    return ConditionError(
-        _message_of(found.message, error),
-        reason=found.code,
-        severity=severity,
-        retry=found.retry,
-        after_seconds=found.after_seconds,
-        cause=error,
-    )
-
-
-def _locked(scope: ReconcileScope, error: ArmError) -> ConditionError:
-    """Return the condition of a request that a management lock forbids.
-
-    The spec is not wrong, and only a person can remove the lock, so the next try is
-    some minutes away.
-    """
-    names = lock_names(error, scope.connection.client)
-    return ConditionError(
-        f"{names or 'a management lock'} in Azure forbids the request; it is sent "
-        f"again every few minutes, and succeeds once the lock is removed: "
-        f"{error.message}",
-        reason=error.code,
-        after_seconds=LOCKED_SECONDS,
-        cause=error,
-    )
-
-
-def _classification(scope: ReconcileScope, error: ArmError) -> Classification:
-    version = scope.patcher.version
-    chain = scope.operator.extensions.chain(CLASSIFY_ERROR, version.group_kind)
-    try:
-        return chain(ClassifyError(version=version, error=error))
-    # The error of Azure must be shown all the same.
-    except (ConditionError, ExtensionFailedError) as failed:
-        scope.log.exception("Extension failed", reason=str(failed))
-        found = classify(error)
-        return attrs.evolve(found, message=f"{found.message} ({failed})")
 
 
 def _message_of(message: str, error: ArmError) -> str:

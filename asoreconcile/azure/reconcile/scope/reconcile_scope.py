@@ -44,6 +44,7 @@ from asoreconcile.azure.reconcile.model.pace import (
 )
 from asoreconcile.azure.reconcile.model.policy import Policy, policy_of
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode, sync_mode_of
+from asoreconcile.azure.reconcile.scope.arm_errors import ErrorConditions
 from asoreconcile.azure.reconcile.scope.extension_operations import AnnotationLroStore
 from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
 from asoreconcile.azure.reconcile.scope.references import ReferenceResolver
@@ -244,6 +245,17 @@ class ReconcileScope:
             read_set=self._read_set,
             is_credential=self.operator.is_credential,
             why_refused=partial(self.operator.why_secret_refused, self.patcher.obj),
+        )
+
+    @cached_property
+    def errors(self) -> ErrorConditions:
+        """Makes conditions of the failures of ARM."""
+        return ErrorConditions(
+            self.patcher,
+            self.references,
+            self.log,
+            self.operator.extensions,
+            lambda: self.connection.client,
         )
 
     @cached_property

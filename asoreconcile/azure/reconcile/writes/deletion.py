@@ -37,9 +37,9 @@ from asoreconcile.azure.reconcile.model.annotations import (
 from asoreconcile.azure.reconcile.model.claim_record import ClaimRecord, Standing
 from asoreconcile.azure.reconcile.model.decisions import ReconcileOutcome, Requeue
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
-from asoreconcile.azure.reconcile.scope.arm_errors import delete_failed
 from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
+from asoreconcile.azure.reconcile.state.memory import ObjectMemory
 from asoreconcile.azure.reconcile.writes.endings import NOT_DELETED, release
 from asoreconcile.azure.reconcile.writes.recorded_operation import (
     clear_token,
@@ -109,7 +109,7 @@ def delete(scope: ReconcileScope) -> ReconcileOutcome:
         was_seen = scope.context.read is not None and not scope.context.is_known_absent
         is_lost = _is_open(scope.claim) and not was_seen
         # Azure may still carry out a PUT whose answer was lost.
-        if is_lost and (left := seconds_until_believed(scope, now)) > 0:
+        if is_lost and (left := seconds_until_believed(scope.memory, now)) > 0:
             return Requeue(left)
     if isinstance(answer, ArmError) and _is_open(scope.claim):
         patcher.remark = LET_GO
@@ -122,7 +122,7 @@ def delete(scope: ReconcileScope) -> ReconcileOutcome:
         case ArmError():
             # A PUT's token may still be stored: it must not be polled as the DELETE's.
             clear_token(patcher, scope.memory)
-            raise delete_failed(scope, answer)
+            raise scope.errors.delete_failed(answer)
         case InProgress():
             return record_delete(scope, answer)
         case ResourceDeleted():
@@ -217,7 +217,7 @@ def _perhaps_gone(
     """
     said = f"{answer.status} {answer.code}: {answer.message}"
     quoted = f"Azure answered DELETE with {said}"
-    left = seconds_until_believed(scope, now)
+    left = seconds_until_believed(scope.memory, now)
     if left <= 0:
         scope.event("Warning", NOT_DELETED, f"{quoted}; twice, so nothing is left")
         return release(scope)
@@ -229,11 +229,10 @@ def _perhaps_gone(
     )
 
 
-def seconds_until_believed(scope: ReconcileScope, now: float) -> float:
+def seconds_until_believed(memory: ObjectMemory, now: float) -> float:
     """Return the seconds for which Azure must repeat that the resource does not exist,
     before the object is released.
     """
-    memory = scope.memory
     if memory.perhaps_gone_since is None:
         memory.perhaps_gone_since = now
     return memory.perhaps_gone_since + _ASKED_AGAIN_SECONDS - now

@@ -48,7 +48,6 @@ from asoreconcile.azure.reconcile.model.if_exists import IF_EXISTS
 from asoreconcile.azure.reconcile.model.owner import Owner
 from asoreconcile.azure.reconcile.model.switches import is_on
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
-from asoreconcile.azure.reconcile.scope.arm_errors import read_failed, unreachable
 from asoreconcile.azure.reconcile.scope.next_sync import seconds_until_next_sync
 from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
@@ -330,9 +329,9 @@ def _show_failed_export(scope: ReconcileScope, failure: FetchFailure) -> None:
     """
     match failure:
         case ArmError():
-            why = str(read_failed(scope, failure))
+            why = str(scope.errors.read_failed(failure))
         case ArmTransportError():
-            why = str(unreachable(scope, failure))
+            why = str(scope.errors.unreachable(failure))
         case _:
             why = str(failure)
     text = (

@@ -31,13 +31,9 @@ from asoreconcile.azure.reconcile.model.decisions import (
     ReconcileOutcome,
     Requeue,
 )
-from asoreconcile.azure.reconcile.scope.arm_errors import (
-    delete_failed,
-    monitor_refused,
-    operation_lost,
-    put_failed,
-)
+from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
+from asoreconcile.azure.reconcile.state.memory import ObjectMemory
 from asoreconcile.azure.reconcile.sync.put_record import has_other_inputs
 from asoreconcile.azure.reconcile.writes.endings import release, settle
 from asoreconcile.azure.reconcile.writes.recorded_operation import (
@@ -53,6 +49,7 @@ from asoreconcile.azure.reconcile.writes.recorded_operation import (
 from asoreconcile.azure.reconcile.writes.recreation import after_refusal
 from asoreconcile.azure.reconcile.writes.rendering import rendered_again
 from asoreconcile.base.errors import RetryError
+from asoreconcile.base.log import Logger
 from asoreconcile.base.objects import JsonObject, is_deleting
 
 _UNAUTHENTICATED = 401
@@ -75,7 +72,7 @@ def poll(scope: ReconcileScope) -> ReconcileOutcome:
             is_marked=is_marked,
         )
     except TokenError as error:
-        return _unreadable(scope, error)
+        return _unreadable(patcher, memory, scope.log, error)
     # A watch event can trigger the reconcile sooner (D4, L17). The time is in memory
     # only: after a restart the first poll is at once, and Azure's answer gives a new
     # delay.
@@ -112,15 +109,16 @@ def poll(scope: ReconcileScope) -> ReconcileOutcome:
             return settle(scope, ReadAfter.OPERATION, body=body)
 
 
-def _unreadable(scope: ReconcileScope, error: TokenError) -> Requeue:
+def _unreadable(
+    patcher: PatchHelper, memory: ObjectMemory, log: Logger, error: TokenError
+) -> Requeue:
     """Drop an unreadable record of an operation, so that its request is sent again.
 
     Raises ConditionError if it is the record of a PUT.
     """
-    patcher, memory = scope.patcher, scope.memory
     if is_deleting(patcher.obj):
         # Start the deletion again: Azure accepts repeated DELETEs.
-        scope.log.warning("Dropping unreadable operation token", reason=str(error))
+        log.warning("Dropping unreadable operation token", reason=str(error))
         clear_token(patcher, memory)
         return Requeue()
     forget_put(patcher, memory)
@@ -155,12 +153,12 @@ def _inferred(scope: ReconcileScope, undecided: ReadResource) -> ArmOutcome:
         if refusal is None:
             raise
         # The monitor's message is more useful.
-        raise monitor_refused(scope, refusal, unread) from refusal
+        raise scope.errors.monitor_refused(refusal, unread) from refusal
     if refusal is None:
         return outcome
     if isinstance(outcome, Restart):
         return attrs.evolve(outcome, error=refusal)
-    text = str(monitor_refused(scope, refusal))
+    text = str(scope.errors.monitor_refused(refusal))
     scope.event("Warning", "OperationUnreadable", text)
     return outcome
 
@@ -208,7 +206,7 @@ def _ended_badly(
     if refusal is not None and refusal.status == _UNAUTHENTICATED:
         # A failed sign-in says nothing about the resource, so it does not lead to a
         # PUT.
-        failure = monitor_refused(scope, refusal)
+        failure = scope.errors.monitor_refused(refusal)
     else:
         clear_token(patcher, memory)
         if not deleting:
@@ -221,10 +219,13 @@ def _ended_badly(
         if followed is not None:
             return followed
         if isinstance(outcome, Restart):
-            failure = operation_lost(scope, outcome)  # it is sent again (L16, R5.6)
+            failure = scope.errors.operation_lost(
+                outcome
+            )  # it is sent again (L16, R5.6)
         else:
-            failed = delete_failed if deleting else put_failed
-            failure = failed(scope, outcome.error)
+            errors = scope.errors
+            failed = errors.delete_failed if deleting else errors.put_failed
+            failure = failed(outcome.error)
     failure.is_outdated = is_outdated
     raise failure
 

@@ -25,7 +25,6 @@ from asoreconcile.azure.reconcile.model.decisions import (
     Requeue,
 )
 from asoreconcile.azure.reconcile.model.drift_baseline import OBSERVED, AcceptedPut
-from asoreconcile.azure.reconcile.scope.arm_errors import put_failed
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.sync.desired import Desired
 from asoreconcile.azure.reconcile.writes.endings import settle
@@ -67,7 +66,7 @@ def refused(
     clear_token(patcher, memory)
     patcher.annotate({LATEST_RECONCILED_GENERATION: str(patcher.generation)})
     if outcome is None:
-        raise put_failed(scope, error)
+        raise scope.errors.put_failed(error)
     return outcome
 
 

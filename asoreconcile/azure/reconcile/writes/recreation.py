@@ -36,9 +36,9 @@ from asoreconcile.azure.reconcile.model.recreation import (
     is_asked_for,
     recreation_of,
 )
-from asoreconcile.azure.reconcile.scope.arm_errors import delete_failed
 from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
+from asoreconcile.azure.reconcile.state.memory import ObjectMemory
 from asoreconcile.azure.reconcile.sync.desired import Desired, RenderedSpec
 from asoreconcile.azure.reconcile.sync.drift import is_moving
 from asoreconcile.azure.reconcile.sync.recreatable import why_not_recreated
@@ -119,13 +119,15 @@ def recreate(scope: ReconcileScope) -> ReconcileOutcome:
         scope.operator.note_write(patcher.arm_id)
         clear_token(patcher, memory)
         if isinstance(outcome, Failed):
-            raise delete_failed(scope, outcome.error)
+            raise scope.errors.delete_failed(outcome.error)
     if recorded is None or recorded.generation != patcher.generation:
-        return _give_up(scope)  # the spec was edited, so that its PUT comes first
+        return _give_up(
+            patcher, memory
+        )  # the spec was edited, so that its PUT comes first
     have = scope.context.raw_get()
     if have is None:
         is_said = scope.context.absence is Absence.SAID
-        if not is_said and seconds_until_believed(scope, clock.monotonic()) > 0:
+        if not is_said and seconds_until_believed(memory, clock.monotonic()) > 0:
             return Requeue(_MOVING_SECONDS)
         return _deleted(scope)
     memory.perhaps_gone_since = None
@@ -135,12 +137,12 @@ def recreate(scope: ReconcileScope) -> ReconcileOutcome:
     identity = identify(scope, scope.owner())
     made = bodies_of(scope).render(identity, last_put).desired(last_put)
     if not _differing_fields(made, have) or _why_not(scope, made.rendered):
-        return _give_up(scope)
+        return _give_up(patcher, memory)
     answer = send_delete(scope)
     if isinstance(answer, ResourceDeleted):
         return _deleted(scope)
     if isinstance(answer, ArmError):
-        raise delete_failed(scope, answer)
+        raise scope.errors.delete_failed(answer)
     return record_delete(scope, answer)
 
 
@@ -189,9 +191,9 @@ def _deleted(scope: ReconcileScope) -> Requeue:
     return Requeue()
 
 
-def _give_up(scope: ReconcileScope) -> Requeue:
-    clear_token(scope.patcher, scope.memory)
-    scope.patcher.record({RECREATION: None})
+def _give_up(patcher: PatchHelper, memory: ObjectMemory) -> Requeue:
+    clear_token(patcher, memory)
+    patcher.record({RECREATION: None})
     return Requeue()
 
 

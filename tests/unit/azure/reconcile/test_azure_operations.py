@@ -61,6 +61,18 @@ ACCEPTED = AcceptedPut(DriftBaseline("p"), 7, running=RUNNING)
 CLEARED = {POLLER_TOKEN: None, POLLER_ID: None}
 
 
+def failing(name):
+    return lambda _refusal, _unread=None: ConditionError("no", reason=name)
+
+
+FAILING = SimpleNamespace(
+    **{
+        name: failing(name)
+        for name in ("put_failed", "delete_failed", "operation_lost", "monitor_refused")
+    }
+)
+
+
 class Trial:
     """One poll of an object, and everything that it does."""
 
@@ -98,6 +110,7 @@ class Trial:
         scope = SimpleNamespace(
             patcher=self.patcher,
             memory=self.memory,
+            errors=FAILING,
             event=told,
             log=SimpleNamespace(
                 warning=lambda text, **_: self.logged.append(text),
@@ -129,14 +142,6 @@ class Trial:
 def endings(monkeypatch):
     """Replace the functions that follow a poll by their names."""
 
-    def failing(name):
-        def error(_scope, _refusal):
-            return ConditionError("no", reason=name)
-
-        return error
-
-    for name in ("put_failed", "delete_failed", "operation_lost", "monitor_refused"):
-        monkeypatch.setattr(operations, name, failing(name))
     monkeypatch.setattr(operations, "release", lambda _: "released")
     monkeypatch.setattr(operations, "rendered_again", lambda _: None)
     monkeypatch.setattr(
