@@ -431,7 +431,7 @@ def test_a_server_of_another_name_gets_nothing(mysql):
 def test_a_server_that_hangs_ends_within_the_time_limit(mysql, monkeypatch):
     world = mysql
     # The kernel takes the connection all the same: its greeting is what hangs.
-    monkeypatch.setattr(driver, "STATEMENT_SECONDS", 0.5)
+    monkeypatch.setattr(driver, "CONNECT_SECONDS", 0.5)
     user = world.user()
     world.apply(user)
     world.run_once(user)
@@ -448,7 +448,10 @@ def test_a_server_that_hangs_ends_within_the_time_limit(mysql, monkeypatch):
 def test_a_statement_that_hangs_ends_within_the_time_limit(mysql, monkeypatch):
     world = mysql
     monkeypatch.setattr(driver, "STATEMENT_SECONDS", 0.5)
+    monkeypatch.setattr(driver, "CONNECT_SECONDS", 0.5)
     user = world.settled(world.user())
+    user["spec"]["privileges"] = ["PROCESS"]
+    world.apply(user)
     world.server.pause()
     try:
         reason, _ = world.reason(user)

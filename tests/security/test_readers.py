@@ -1,43 +1,45 @@
 """The author of a text or a file that a person reads or opens with our commands.
 
-Each command is a process of its own, with little memory and time.
+Each command is a process of its own, with little memory and CPU time.
 """
 
 import json
 import os
-import resource
 import subprocess
 import sys
 import unicodedata
 from pathlib import Path
 
 import pytest
+from forkserver import ForkedPopen
 
 from asoreconcile.azure.cmd.local_cluster import LocalCluster
 from asoreconcile.azure.cmd.subprocesses import ChildProcess
 
 MEMORY_BYTES = 1 << 30
 SECONDS = 60
-START = "from asoreconcile.azure.cmd.{0} import main; main()"
+START = f"""
+import resource
+resource.setrlimit(resource.RLIMIT_AS, ({MEMORY_BYTES}, {MEMORY_BYTES}))
+resource.setrlimit(resource.RLIMIT_CPU, ({SECONDS}, {SECONDS}))
+from asoreconcile.azure.cmd.asoctl import main
+main()
+"""
 ONE = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\n"
 HOSTILE = "a\nerror     forged\x1b[2J\u202e\x9b31m\u2028"
 
 
-def limit_memory():
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
-
-
-def run(*arguments, program="asoctl", folder=None):
-    """Run a command; return its exit code and all that it wrote."""
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", START.format(program), *arguments],
-        capture_output=True,
+def run(*arguments, folder=None):
+    """Run `asoctl`; return its exit code and all that it wrote."""
+    process = ForkedPopen(
+        [sys.executable, "-P", "-c", START, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         cwd=folder,
-        timeout=SECONDS,
-        check=False,
-        preexec_fn=limit_memory,
     )
-    return done.returncode, (done.stdout + done.stderr).decode()
+    with process:
+        output, _ = process.communicate()
+    return process.returncode, output.decode()
 
 
 def laughs():
