@@ -140,8 +140,11 @@ def _serve(channel: socket.socket) -> str:
         ready, begun = os.pipe()
         middle = os.fork()
         if not middle:
+            parent = os.getpid()
             if os.fork():
                 os._exit(0)
+            while os.getppid() == parent:
+                os.sched_yield()  # until the adoption
             break
         os.close(begun)
         os.waitpid(middle, 0)
