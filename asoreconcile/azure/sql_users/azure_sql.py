@@ -9,7 +9,7 @@ from typing import ClassVar
 import attrs
 
 from asoreconcile.azure.arm.condition_error import unusable
-from asoreconcile.azure.sql_users.dialect import Dialect
+from asoreconcile.azure.sql_users.dialect import Dialect, queries_of
 from asoreconcile.azure.sql_users.quoting import (
     tsql_identifier,
     tsql_text,
@@ -19,52 +19,8 @@ from asoreconcile.azure.sql_users.statement import Secret, Statement
 from asoreconcile.azure.sql_users.user import UserIdentity
 from asoreconcile.base.objects import JsonObject
 
+_QUERIES = queries_of("azure_sql")
 _MOST_NAME_CHARACTERS = 128
-# The database compares the name as its collation says.
-_USER = """
-SELECT users.type, users.authentication_type_desc, users.name,
-  CONVERT(nvarchar(200), users.sid, 1),
-  CASE WHEN users.name = USER_NAME() THEN N'yes' ELSE N'' END,
-  CASE WHEN EXISTS (
-    SELECT 1 FROM sys.database_permissions AS given
-    WHERE given.grantee_principal_id = users.principal_id
-      AND given.class = 0 AND given.type = 'CO' AND given.state IN ('G', 'W')
-  ) THEN N'yes' ELSE N'' END,
-  CASE WHEN EXISTS (
-    SELECT 1 FROM sys.database_permissions AS given
-    WHERE given.grantee_principal_id = users.principal_id
-      AND given.class = 0 AND given.type IN ('CL', 'ALUS', 'ALRL')
-      AND given.state IN ('G', 'W')
-  ) THEN N'yes' ELSE N'' END
-FROM sys.database_principals AS users WHERE users.name = :name
-"""
-_MEMBER_OF = """
-SELECT granted.name
-FROM sys.database_role_members AS membership
-JOIN sys.database_principals AS granted
-  ON granted.principal_id = membership.role_principal_id
-JOIN sys.database_principals AS member
-  ON member.principal_id = membership.member_principal_id
-WHERE member.name = :name
-"""
-# All roles above a user, each with the role that leads to it.
-_ABOVE = """
-WITH above AS (
-  SELECT membership.role_principal_id AS role, granted.name AS via
-  FROM sys.database_role_members AS membership
-  JOIN sys.database_principals AS granted
-    ON granted.principal_id = membership.role_principal_id
-  JOIN sys.database_principals AS member
-    ON member.principal_id = membership.member_principal_id
-  WHERE member.name = :name
-  UNION ALL
-  SELECT membership.role_principal_id, above.via
-  FROM sys.database_role_members AS membership
-  JOIN above ON membership.member_principal_id = above.role
-)
-SELECT DISTINCT above.via, found.name
-FROM above JOIN sys.database_principals AS found ON found.principal_id = above.role
-"""
 _POWERFUL_ROLES = frozenset({"db_accessadmin", "db_owner", "db_securityadmin"})
 _SQL_USER = "S"
 _RESERVED = frozenset({"dbo", "guest", "information_schema", "public", "sys"})
@@ -134,11 +90,11 @@ class AzureSql(Dialect):
         such user.
         """
         name = identity["name"]
-        found = session.query(_USER, name=name)
+        found = session.query(_QUERIES["user"], name=name)
         if not found:
             return None
         kind, authentication, kept, sid, is_signed_in, connects, has_power = found[0]
-        rows = session.query(_MEMBER_OF, name=name)
+        rows = session.query(_QUERIES["member_of"], name=name)
         lacks = "it lacks the permission to connect (GRANT CONNECT TO ...)"
         return DatabaseUserFacts(
             type=str(kind).strip(),
@@ -178,7 +134,7 @@ class AzureSql(Dialect):
         asked = {r.casefold() for r in desired.member_of} if as_asked else set()
         via = {
             str(via)
-            for via, name in session.query(_ABOVE, name=facts.name)
+            for via, name in session.query(_QUERIES["above"], name=facts.name)
             if str(name).casefold() in _POWERFUL_ROLES
             and str(via).casefold() not in asked
         }

@@ -2,7 +2,9 @@
 server.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
 from typing import Any, ClassVar, Protocol
 
 from asoreconcile.azure.sql_users.server import Session
@@ -104,6 +106,14 @@ class Dialect(Protocol):
 
     def drop(self, identity: UserIdentity) -> Sequence[Statement]:
         """Return the statements that drop the user, if it exists."""
+
+
+def queries_of(dialect: str) -> Mapping[str, str]:
+    """Return the queries of a file in `queries` by their names, without comments."""
+    file = files("asoreconcile.azure.sql_users") / "queries" / f"{dialect}.sql"
+    _, *parts = re.split(r"^-- name: (\w+)$", file.read_text(), flags=re.MULTILINE)
+    texts = (re.sub(r"^--.*\n", "", text, flags=re.MULTILINE) for text in parts[1::2])
+    return dict(zip(parts[::2], texts, strict=True))
 
 
 def creation(dialect: Dialect, desired: Any) -> Sequence[Statement]:

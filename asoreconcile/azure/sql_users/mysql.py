@@ -11,7 +11,7 @@ from typing import ClassVar
 import attrs
 
 from asoreconcile.azure.arm.condition_error import unusable
-from asoreconcile.azure.sql_users.dialect import Dialect
+from asoreconcile.azure.sql_users.dialect import Dialect, queries_of
 from asoreconcile.azure.sql_users.quoting import (
     mysql_account,
     mysql_identifier,
@@ -22,6 +22,7 @@ from asoreconcile.azure.sql_users.statement import Secret, Statement
 from asoreconcile.azure.sql_users.user import UserIdentity
 from asoreconcile.base.objects import JsonObject
 
+_QUERIES = queries_of("mysql")
 _ANYWHERE = "%"
 _ALL = "ALL PRIVILEGES"
 _GRANT_OPTION = "GRANT OPTION"
@@ -30,58 +31,7 @@ _PRIVILEGE = re.compile(r"[A-Z][A-Z_]*( [A-Z_]+)*")
 _SERVER = ""
 _ENTRA_PLUGINS = frozenset({"aad_auth"})
 _SERVER_FACTS = "SELECT VERSION(), CURRENT_USER(), @@lower_case_table_names"
-# The columns: name, host, plugin; whether it is locked, its password has expired, its
-# limit of connections keeps it out.
-_ACCOUNT = """
-SELECT User, Host, plugin, account_locked = 'Y',
-  password_expired = 'Y' OR COALESCE(
-    COALESCE(password_lifetime, @@default_password_lifetime) > 0
-    AND password_last_changed < NOW() - INTERVAL
-      COALESCE(password_lifetime, @@default_password_lifetime) DAY, FALSE),
-  FALSE
-FROM mysql.user WHERE User = :name AND Host = :host
-"""
-# MariaDB has the same in a document. A lifetime of -1 means the server's default.
-_ACCOUNT_OF_MARIADB = """
-SELECT accounts.User, accounts.Host, accounts.plugin,
-  COALESCE(JSON_VALUE(more.Priv, '$.account_locked') IN ('1', 'true'), FALSE),
-  accounts.password_expired = 'Y' OR COALESCE(
-    COALESCE(NULLIF(JSON_VALUE(more.Priv, '$.password_lifetime') + 0, -1),
-      @@default_password_lifetime) > 0
-    AND FROM_UNIXTIME(JSON_VALUE(more.Priv, '$.password_last_changed')) < NOW()
-      - INTERVAL COALESCE(NULLIF(JSON_VALUE(more.Priv, '$.password_lifetime') + 0, -1),
-        @@default_password_lifetime) DAY, FALSE),
-  accounts.max_user_connections < 0
-FROM mysql.user AS accounts
-JOIN mysql.global_priv AS more
-  ON more.User = accounts.User AND more.Host = accounts.Host
-WHERE accounts.User = :name AND accounts.Host = :host
-"""
-_ROLES = """
-SELECT FROM_USER, FROM_HOST FROM mysql.role_edges
-WHERE TO_USER = :name AND TO_HOST = :host
-"""
-_ROLES_OF_MARIADB = """
-SELECT Role, '' FROM mysql.roles_mapping WHERE User = :name AND Host = :host
-"""
-# MariaDB does not list the privileges of roles in information_schema.
-_ROLE_POWERS = """
-SELECT 'Y' IN (Create_user_priv, File_priv, Grant_priv, Super_priv)
-FROM mysql.user WHERE User = :name AND Host = :host
-"""
 _MARIADB = "mariadb"
-_GRANTED = """
-SELECT grantee, '', privilege_type, is_grantable
-FROM information_schema.user_privileges
-WHERE grantee = :grantee AND privilege_type <> 'USAGE'
-UNION ALL
-SELECT grantee, table_schema, privilege_type, is_grantable
-FROM information_schema.schema_privileges WHERE grantee = :grantee
-UNION ALL
-SELECT grantee, '', '', is_grantable
-FROM information_schema.user_privileges
-WHERE grantee = :grantee AND privilege_type = 'USAGE'
-"""
 # Rights on the whole server with which an account can make itself any other one.
 _POWERS = frozenset(
     {
@@ -199,7 +149,7 @@ class MySql(Dialect):
         ((version, signed_in, _),) = session.query(_SERVER_FACTS)
         is_mariadb = _MARIADB in str(version).lower()
         found = session.query(
-            _ACCOUNT_OF_MARIADB if is_mariadb else _ACCOUNT,
+            _QUERIES["account_of_mariadb"] if is_mariadb else _QUERIES["account"],
             name=identity["name"],
             host=identity["host"],
         )
@@ -250,7 +200,7 @@ class MySql(Dialect):
         found = sorted(own)
         ((version, _, _),) = session.query(_SERVER_FACTS)
         is_mariadb = _MARIADB in str(version).lower()
-        query = _ROLES_OF_MARIADB if is_mariadb else _ROLES
+        query = _QUERIES["roles_of_mariadb"] if is_mariadb else _QUERIES["roles"]
         waiting, seen = [(facts.name, facts.host)], {(facts.name, facts.host)}
         while waiting and len(seen) < _MOST_ROLES:
             name, host = waiting.pop()
@@ -261,7 +211,9 @@ class MySql(Dialect):
                 seen.add(above)
                 waiting.append(above)
                 held = _granted(session, *above).get(_SERVER, frozenset())
-                rows = session.query(_ROLE_POWERS, name=above[0], host=above[1])
+                rows = session.query(
+                    _QUERIES["role_powers"], name=above[0], host=above[1]
+                )
                 if _POWERS & held or any(_is_on(row[0]) for row in rows):
                     found.append(f"role {above[0]}")
         return ", ".join(found)
@@ -372,7 +324,9 @@ def _granted(session: Session, name: str, host: str) -> Mapping[str, frozenset[s
     """Return the privileges of an account or role by database."""
     grantee = f"'{name}'@'{host}'"
     privileges: dict[str, set[str]] = {}
-    for whose, place, granted, grantable in session.query(_GRANTED, grantee=grantee):
+    for whose, place, granted, grantable in session.query(
+        _QUERIES["granted"], grantee=grantee
+    ):
         if whose != grantee:
             continue  # these views compare letter case aside, accounts do not
         held = privileges.setdefault(str(place), set())

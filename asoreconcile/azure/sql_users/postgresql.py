@@ -18,7 +18,7 @@ from typing import ClassVar
 import attrs
 
 from asoreconcile.azure.arm.condition_error import unusable
-from asoreconcile.azure.sql_users.dialect import Dialect
+from asoreconcile.azure.sql_users.dialect import Dialect, queries_of
 from asoreconcile.azure.sql_users.quoting import (
     ansi_identifier,
     postgresql_text,
@@ -28,6 +28,7 @@ from asoreconcile.azure.sql_users.statement import Secret, Statement
 from asoreconcile.azure.sql_users.user import UserIdentity
 from asoreconcile.base.objects import JsonObject
 
+_QUERIES = queries_of("postgresql")
 _ITERATIONS = 4096
 _PROHIBITED = (
     stringprep.in_table_a1,
@@ -97,36 +98,6 @@ _OPTIONS = {
 _DEFAULTS = dict.fromkeys(_OPTIONS, False) | {"login": True}
 _POWERFUL_OPTIONS = ("createRole", "replication")
 _MOST_NAME_BYTES = 63
-_ROLE = """
-SELECT CAST(oid AS text), rolcanlogin, rolcreaterole, rolcreatedb, rolreplication,
-  rolsuper, rolbypassrls, rolname = session_user, rolconnlimit = 0,
-  rolvaliduntil IS NOT NULL AND rolvaliduntil <= now()
-FROM pg_catalog.pg_roles WHERE rolname = :name
-"""
-_MEMBER_OF = """
-SELECT DISTINCT granted.rolname
-FROM pg_catalog.pg_auth_members AS membership
-JOIN pg_catalog.pg_roles AS granted ON granted.oid = membership.roleid
-JOIN pg_catalog.pg_roles AS member ON member.oid = membership.member
-WHERE member.rolname = :name
-"""
-# All roles above a role, each with the role that leads to it.
-_ABOVE = """
-WITH RECURSIVE above(role, via) AS (
-  SELECT membership.roleid, granted.rolname
-  FROM pg_catalog.pg_auth_members AS membership
-  JOIN pg_catalog.pg_roles AS granted ON granted.oid = membership.roleid
-  JOIN pg_catalog.pg_roles AS member ON member.oid = membership.member
-  WHERE member.rolname = :name
-  UNION
-  SELECT membership.roleid, above.via
-  FROM pg_catalog.pg_auth_members AS membership
-  JOIN above ON membership.member = above.role
-)
-SELECT above.via, found.rolname,
-  found.rolsuper OR found.rolcreaterole OR found.rolreplication OR found.rolbypassrls
-FROM above JOIN pg_catalog.pg_roles AS found ON found.oid = above.role
-"""
 # Roles whose members can become the server's operating system user or an administrator.
 _POWERFUL_ROLES = frozenset(
     {
@@ -200,13 +171,13 @@ class PostgreSql(Dialect):
 
     def facts(self, session: Session, identity: UserIdentity) -> RoleFacts | None:
         """Return the role as the server has it; None if there is none."""
-        found = session.query(_ROLE, name=identity["name"])
+        found = session.query(_QUERIES["role"], name=identity["name"])
         if not found:
             return None
         oid, login, *others = found[0]
         options, rest = (login, *others[:3]), others[3:]
         is_superuser, bypasses_rls, is_signed_in, is_limited, is_expired = rest
-        rows = session.query(_MEMBER_OF, name=identity["name"])
+        rows = session.query(_QUERIES["member_of"], name=identity["name"])
         names = ("login", "createRole", "createDb", "replication")
         barred = ""
         if login and is_limited:
@@ -249,7 +220,9 @@ class PostgreSql(Dialect):
         via = sorted(
             {
                 str(via)
-                for via, name, is_powerful in session.query(_ABOVE, name=facts.name)
+                for via, name, is_powerful in session.query(
+                    _QUERIES["above"], name=facts.name
+                )
                 if (is_powerful or name in _POWERFUL_ROLES)
                 and not (as_asked and via in desired.member_of)
             }
