@@ -2,13 +2,10 @@
 
 import os
 import re
-import signal
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from types import FrameType
 
 import click
 
@@ -34,6 +31,7 @@ from asoreconcile.azure.reconcile.planning.resource_import.importer import (
 from asoreconcile.azure.reconcile.planning.resource_import.options import ImportOptions
 from asoreconcile.azure.reconcile.planning.resource_import.report import ImportReport
 from asoreconcile.base.objects import GroupKind
+from asoreconcile.runtime.signals import stop_signals
 
 _PARTLY, _NOTHING = 3, 1
 # A screenful; more would push away what is said before.
@@ -173,7 +171,7 @@ def azure_resource(
 
 
 def _imported(arm_ids: Sequence[str], options: ImportOptions) -> ImportedResources:
-    """Import until the end or the first Ctrl-C."""
+    """Import until the end or the first Ctrl-C. A second one ends the program."""
     with (
         usage_errors(NotImportableError, NotInCatalogueError, UnknownVersionError),
         signed_in(connections=options.workers) as connection,
@@ -186,28 +184,14 @@ def _imported(arm_ids: Sequence[str], options: ImportOptions) -> ImportedResourc
             options=options,
             reporter=reporter,
         )
-        with _stopped_by_signals(importer):
+
+        def stop(_: str) -> None:
+            importer.stop()
+            # Not by a stream: the interrupted code may be writing to it.
+            os.write(sys.stderr.fileno(), _STOPPING)
+
+        with stop_signals(stop):
             return importer.run(arm_ids)
-
-
-@contextmanager
-def _stopped_by_signals(importer: ResourceImporter) -> Iterator[None]:
-    """Make the first Ctrl-C end the import, and a second one the program."""
-    before = {one: signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)}
-
-    def stop(number: int, _frame: FrameType | None) -> None:
-        importer.stop()
-        signal.signal(number, before[signal.Signals(number)])
-        # Not by a stream: the interrupted code may be writing to it.
-        os.write(sys.stderr.fileno(), _STOPPING)
-
-    for one in before:
-        signal.signal(one, stop)
-    try:
-        yield
-    finally:
-        for one, handler in before.items():
-            signal.signal(one, handler)
 
 
 def _is_wanted(kind: Kind, only: Sequence[str], skip: Sequence[str]) -> bool:

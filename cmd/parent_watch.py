@@ -6,21 +6,28 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from asoreconcile.base.threads import start_thread
+from asoreconcile.runtime.signals import stop_signals
 
 
-def stop_event() -> threading.Event:
-    """Return an event that Ctrl-C, SIGTERM and the end of the terminal set from now on.
+@contextmanager
+def stop_event() -> Iterator[threading.Event]:
+    """Return a context whose event Ctrl-C, SIGTERM and the end of the terminal set.
 
-    A signal that is ignored, as under nohup, stays ignored.
+    A second signal exits with status 1 at once. A signal that is ignored, as under
+    nohup, stays ignored. Main thread only. Raises as `stop_signals`.
     """
     stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) != signal.SIG_IGN:
-            signal.signal(number, lambda *_: stop.set())
-    return stop
+    numbers = [
+        number
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        if signal.getsignal(number) != signal.SIG_IGN
+    ]
+    with stop_signals(lambda _: stop.set(), numbers):
+        yield stop
 
 
 def on_stdin_end(stop: Callable[[], None]) -> None:

@@ -77,25 +77,25 @@ def sandbox(
     Exit codes: 0 at Ctrl-C or once all is Ready, 1 if something failed or is not Ready
     in time, 2 for manifests that cannot be applied.
     """  # noqa: D301 - click's mark for "do not wrap" is this very character
-    stop = stop_event()
-    cluster = LocalCluster(AzureOptions(lro=lro, retry_after=1, record=record))
-    try:
-        # Most of the start is imports: those of the servers run at the same time as
-        # ours.
-        cluster.launch()
-        from asoreconcile.azure.cmd.sandbox_run import SandboxRun
+    with stop_event() as stop:
+        cluster = LocalCluster(AzureOptions(lro=lro, retry_after=1, record=record))
+        try:
+            # Most of the start is imports: those of the servers run at the same time as
+            # ours.
+            cluster.launch()
+            from asoreconcile.azure.cmd.sandbox_run import SandboxRun
 
-        run = SandboxRun(
-            cluster,
-            stop,
-            paths,
-            all_versions=all_versions,
-            chaos=chaos,
-            page_port=port if web else None,
-        )
-        unready = run.until_done(timeout if exit_when_ready else None)
-    finally:
-        cluster.close()
+            run = SandboxRun(
+                cluster,
+                stop,
+                paths,
+                all_versions=all_versions,
+                chaos=chaos,
+                page_port=port if web else None,
+            )
+            unready = run.until_done(timeout if exit_when_ready else None)
+        finally:
+            cluster.close()
     for row in unready:
         say(
             f"{row.title} is not Ready: {row.reason or 'no condition yet'}: "

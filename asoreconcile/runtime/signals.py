@@ -6,7 +6,7 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
@@ -19,10 +19,13 @@ _BEFORE: list[dict[int, Any]] = []
 
 
 @contextmanager
-def stop_signals(stop: Callable[[str], None]) -> Iterator[None]:
+def stop_signals(
+    stop: Callable[[str], None], numbers: Collection[int] = _NUMBERS
+) -> Iterator[None]:
     """Return a context in which the first signal calls `stop`, on a separate thread.
 
-    stop: function that gets the signal's name; must not wait. A second signal exits
+    stop: function that gets the signal's name; must not wait. numbers: the signals; if
+    not given, SIGINT and SIGTERM. A second signal exits
     with status 1 at once. The previous handlers are restored after the block, and in a
     child process forked within it. Main thread only: raises ValueError on another.
     Raises OSError if no file descriptor is available, NoThreadError if no thread is.
@@ -42,7 +45,7 @@ def stop_signals(stop: Callable[[str], None]) -> Iterator[None]:
         count = 0
         with reader:
             while number := reader.recv(1):
-                if number[0] not in _NUMBERS:  # of other handlers in this process
+                if number[0] not in numbers:  # of other handlers in this process
                     continue
                 count += 1
                 if count > 1:
@@ -62,7 +65,7 @@ def stop_signals(stop: Callable[[str], None]) -> Iterator[None]:
     _BEFORE.append(before)
     try:
         descriptor = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
-        for number in _NUMBERS:
+        for number in numbers:
             before[number] = signal.signal(number, _heard)
         yield
     finally:

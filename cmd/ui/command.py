@@ -10,8 +10,6 @@ from asoreconcile.azure.cmd.parent_watch import stop_event
 from asoreconcile.azure.cmd.sharedoptions import ClusterChoice
 from asoreconcile.azure.cmd.terminal import say
 
-_WAIT_SECONDS = 3600.0
-
 
 @click.command()
 @sharedoptions.place_choice
@@ -49,7 +47,6 @@ def ui(
     from asoreconcile.azure.cmd.ui.cluster_page import ClusterPage
     from asoreconcile.azure.cmd.ui.page_server import PageServer
 
-    stop = stop_event()
     try:
         config = choice.config()
         place = "" if all_namespaces else namespace or config.namespace
@@ -59,12 +56,11 @@ def ui(
             page = ClusterPage(
                 client, server=config.url, user=config.user, namespace=place
             )
-            with PageServer(page, port=port) as server:
+            with stop_event() as stop, PageServer(page, port=port) as server:
                 say(f"page: {server.url}")
                 if opens and sys.stdout.isatty():
                     webbrowser.open(server.url)
-                while not stop.wait(_WAIT_SECONDS):
-                    pass
+                stop.wait()
     except OSError as error:
         message = f"cannot listen on port {port}: {error}"
         raise click.ClickException(message) from error

@@ -552,7 +552,7 @@ def test_a_second_ctrl_c_ends_the_program_at_once(azure, group):
         running.stderr.readline()
         running.stderr.readline()
         running.send_signal(signal.SIGTERM)
-        assert running.wait(60) == -signal.SIGTERM
+        assert running.wait(60) == 1
         hold.release()
 
 

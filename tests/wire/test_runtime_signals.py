@@ -70,9 +70,20 @@ def deliver():
 WAITING = ("wait", threading.__file__)
 
 threading.Thread(target=deliver, daemon=True).start()
+"""
+
+AS_A_MANAGER = """
 manager = Manager(clock=SystemClock())
 manager.add(RunnableHooks("say", lambda: print("started", flush=True)))
 sys.exit(manager.run(signals=True))
+"""
+
+AS_A_COMMAND = """
+from asoreconcile.azure.cmd.parent_watch import stop_event
+
+with stop_event() as stop:
+    print("started", flush=True)
+    stop.wait()
 """
 
 
@@ -141,9 +152,10 @@ def test_mg6_the_second_signal_ends_the_process_at_once(start):
     assert process.wait(20) == 1
 
 
-def test_mg6_a_signal_that_the_main_thread_does_not_notice_is_heeded(start):
+@pytest.mark.parametrize("waiting", [AS_A_MANAGER, AS_A_COMMAND])
+def test_mg6_a_signal_that_the_main_thread_does_not_notice_is_heeded(start, waiting):
     """It waits for a lock, and the signal came on another thread, or just before."""
-    process = start(program=ELSEWHERE)
+    process = start(program=ELSEWHERE + waiting)
     process.stdin.write("\n")
     process.stdin.flush()
     assert process.wait(20) == 0

@@ -124,7 +124,7 @@ class ResourceImporter:
     def stop(self) -> None:
         """Make `run` return the resources it has, without further reads.
 
-        May be called from any thread or signal handler.
+        May be called from any thread, and not from a signal handler.
         """
         self._stop.set()
 
