@@ -293,6 +293,18 @@ def test_skip_says_what_is_missing_and_changes_nothing(postgresql):
     assert options_of(world, name) == [[False, False, False, False]]
 
 
+def test_after_skip_the_password_is_sent_again(postgresql):
+    """Others may set one while the policy is skip, and no server shows it."""
+    world = postgresql
+    user = world.settled(world.user("back"))
+    world.annotate(user, **{RECONCILE_POLICY: "skip"})
+    world.settle(user)
+    rows(world, "ALTER ROLE back PASSWORD 'another'")
+    world.annotate(user, **{RECONCILE_POLICY: None})
+    world.settle(user)
+    assert lets_in(world, "back", "first-password")
+
+
 @pytest.mark.parametrize("order", ["older first", "younger first"])
 def test_of_two_objects_for_one_user_the_first_one_manages_it(postgresql, order):
     world = postgresql

@@ -217,6 +217,38 @@ def test_a_new_child_does_not_wait_for_the_end_of_a_fight(world, group):
     world.settled(virtual_network())
 
 
+def test_k4_a_record_of_the_future_keeps_no_failed_resource(world, group):
+    """The clock of the last PUT was years ahead, and was set right."""
+    record = loads(annotations(world.read(group))[OBSERVED])
+    ahead = attrs.evolve(record, at="2031-01-01T00:00:00Z")
+    world.annotate(group, **{OBSERVED: ahead.dumps()})
+    by_hand(world, group, properties={"provisioningState": "Failed"})
+    assert sync(world, group) == ["GET", "PUT", "GET"]
+
+
+def test_k4_a_resource_that_never_comes_to_rest_is_shown_after_a_day(world, group):
+    by_hand(world, group, properties={"provisioningState": "Updating"})
+    for hours in range(0, 28, 2):
+        sync(world, group)
+        is_shown = "Updating" in str(world.read(group)["status"]["conditions"])
+        assert is_shown is (hours >= 24)
+    by_hand(world, group, properties={"provisioningState": "Succeeded"})
+    sync(world, group)
+    assert [one["type"] for one in world.read(group)["status"]["conditions"]] == [
+        "Ready"
+    ]
+
+
+def test_k2_a_resource_of_another_name_is_no_answer(world, group):
+    other = {**in_azure(world, group), "tags": {"of": "another"}}
+    other["id"] = other["id"].removesuffix("rg") + "other"
+    world.azure.faults.answer("GET", "resourceGroups/rg$", 200, body=other)
+    assert sync(world, group) == ["GET"]
+    present = world.read(group)["status"]
+    assert present["id"] == arm_id(world, group)
+    assert world.ready(group)["status"] == "True"
+
+
 @pytest.mark.parametrize("state", ["Failed", "Canceled"])
 def test_a_failed_resource_is_not_in_order_and_put_once_in_a_period(
     world, group, state

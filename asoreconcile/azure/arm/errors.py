@@ -30,6 +30,7 @@ from asoreconcile.redaction import redact
 Sent = Literal["no", "maybe"]
 
 NO_RESOURCE = f"the answer shows no resource{PERHAPS_A_PROXY}"
+ANOTHER_RESOURCE = f"the answer shows another resource{PERHAPS_A_PROXY}"
 _MARKS = frozenset({"id", "name", "properties"})
 
 # 408 is of a gateway that gave up waiting: Azure itself has not answered.
@@ -204,14 +205,21 @@ def stated_object(answer: ArmResponse, *, method: str, url: str) -> JsonObject:
 
 
 def stated_resource(body: JsonObject, *, url: str) -> JsonObject:
-    """Return the body of a GET if it is a resource; else raise ArmError (L14).
+    """Return the body of a GET if it is the resource; else raise ArmError (L14).
 
     A resource without a state counts as succeeded, so `{}` must not count as a
-    resource.
+    resource. Every recorded id ends as its URL does; a few begin otherwise.
     """
-    if not is_resource(body):
-        raise protocol_fault(ArmResponse(200), NO_RESOURCE, method="GET", url=url)
+    stated = body.get("id")
+    is_other = isinstance(stated, str) and _name_in(stated) != _name_in(url)
+    if is_other or not is_resource(body):
+        problem = ANOTHER_RESOURCE if is_other else NO_RESOURCE
+        raise protocol_fault(ArmResponse(200), problem, method="GET", url=url)
     return body
+
+
+def _name_in(arm_id: str) -> str:
+    return arm_id.rstrip("/").rpartition("/")[2].lower()
 
 
 def is_resource(body: JsonObject | None) -> bool:

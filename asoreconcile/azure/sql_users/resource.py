@@ -7,7 +7,7 @@ administrator granted) does not count as done. Statements are sent one by one, a
 password last. After a refused statement, the others are still sent.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -67,6 +67,7 @@ from asoreconcile.base.fencing import Fence
 from asoreconcile.base.objects import JsonObject, ObjectKey, spec
 
 _LEFT = "NotDeletedInDatabase"
+_NONE: Mapping[str, str | None] = {}
 _SHOWN = 3
 
 
@@ -110,6 +111,10 @@ class DatabaseUsers:
 
     def observe(self, scope: ReconcileScope) -> None:
         """Raise ConditionError if the server has no such user."""
+        record = _known(scope).record
+        if record is not None and record.password:
+            # Others may set a password meanwhile, and no server shows it.
+            _store(scope, attrs.evolve(record, password=""))
         lookups = of_reconcile(scope)
         server = self._find_server(lookups)
         now = self._dialect.identity(_name(scope), spec(scope.patcher.obj))
@@ -412,12 +417,15 @@ class _User:
             )
 
     def _store(self, record: UserRecord) -> None:
-        patcher = self.scope.patcher
-        key = self.scope.operator.record_key()
-        notes: dict[str, str | None] = {**record.annotation(patcher.obj, key)}
-        if record.is_made:
-            notes.update(owner_note(self.scope))
-        patcher.record(notes)
+        notes = owner_note(self.scope) if record.is_made else {}
+        _store(self.scope, record, notes)
+
+
+def _store(
+    scope: ReconcileScope, record: UserRecord, notes: Mapping[str, str | None] = _NONE
+) -> None:
+    patcher, key = scope.patcher, scope.operator.record_key()
+    patcher.record({**record.annotation(patcher.obj, key), **notes})
 
 
 def _say(session: Session, statement: Statement, fence: Fence | None) -> None:

@@ -107,6 +107,8 @@ class ObjectMemory:
     monotonic seconds; None if the last DELETE was answered otherwise.
     absent_since: time at which a read first missed a resource that had existed, in
     monotonic seconds; None if the last read found it, or no read was needed.
+    moving_since: time since which each sync has found the resource in transition, in
+    monotonic seconds; None if the last one did not.
     waiting_since: time at which the object began to wait for objects that its spec
     refers to, in monotonic seconds; None if it does not wait.
     credential: `namespace/name` of the Secret whose credential was used last.
@@ -137,6 +139,7 @@ class ObjectMemory:
     failure_streak: FailureStreak = attrs.field(factory=FailureStreak)
     perhaps_gone_since: float | None = None
     absent_since: float | None = None
+    moving_since: float | None = None
     waiting_since: float | None = None
     credential: str = ""
     connection: object | None = None

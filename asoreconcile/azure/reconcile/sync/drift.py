@@ -49,6 +49,12 @@ GONE = "AzureResourceNotFound"
 _MOST_REPAIRS = 3
 _FIRST_PAUSE_SECONDS = 2 * 3600.0
 _LONGEST_PAUSE_SECONDS = 24 * 3600.0
+# Creating a large gateway takes hours.
+_LONGEST_MOVE_SECONDS = 24 * 3600.0
+_STUCK_AT = (
+    "for a day each sync has found the resource in transition, so that it was not "
+    "compared with the spec: its provisioningState is"
+)
 _SHOWN_PATHS = 10
 # Provisioning states of a running operation; any other, such as Ready or Enabled, may
 # be a lasting one.
@@ -69,7 +75,8 @@ class SyncFacts:
     condition is True. repair_attempts: the differences for which PUTs were sent before.
     now: present time in `Clock.monotonic` seconds. is_period_over: whether the last PUT
     is a sync period old. region: the declared location, if the resource is in another
-    one; else "".
+    one; else "". moving_seconds: time for which each sync has found the resource in
+    transition.
     was_there: whether the status shows that the resource has existed.
     """
 
@@ -89,6 +96,7 @@ class SyncFacts:
     region: str = ""
     was_there: bool = False
     is_ready: bool = True
+    moving_seconds: float = 0.0
 
 
 def at_sync(facts: SyncFacts, put: Put) -> Decision:
@@ -125,7 +133,12 @@ def _at_sync(facts: SyncFacts, put: Put) -> Decision:
     read = Read(have)
     if is_moving(have):
         # In transition: nothing can be compared; the next sync tries again.
-        return Decision((CountSync("moving"),), read if facts.is_ready else put)
+        shown: tuple[Effect, ...] = ()
+        if facts.moving_seconds >= _LONGEST_MOVE_SECONDS:
+            state = provisioning_state(have)
+            shown = (SetDrifted(f"{_STUCK_AT} {state}: see its activity log"),)
+        moving = (*shown, CountSync("moving"))
+        return Decision(moving, read if facts.is_ready else put)
     if failed_state(have):
         is_put = facts.is_period_over and facts.mode is SyncMode.COMPARE
         # A failed resource shows values that later reads must not be compared with.

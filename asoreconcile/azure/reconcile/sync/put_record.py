@@ -119,13 +119,16 @@ def put_of(
 def seconds_since_put(observed: DriftBaseline | None, now: datetime) -> float | None:
     """Return the age of the last PUT; None if its time is not known, because another
     operator sent the PUT or the time was not recorded yet.
+
+    A time in the future is as far from now: the clock was set back since, and nothing
+    may wait until it is there again.
     """
     try:
         text = "" if observed is None else observed.at
         at = datetime.strptime(text, _TIME).replace(tzinfo=UTC)
     except ValueError:
         return None
-    return (now - at).total_seconds()
+    return abs((now - at).total_seconds())
 
 
 def has_other_inputs(patcher: PatchHelper, rendered: RenderedSpec | None) -> bool:

@@ -22,6 +22,7 @@ from asoreconcile.azure.reconcile.identity.recorded_claim import accept_claim
 from asoreconcile.azure.reconcile.model.annotations import PLACEHOLDERS
 from asoreconcile.azure.reconcile.model.conditions import reconciling, recreating
 from asoreconcile.azure.reconcile.model.decisions import (
+    CountSync,
     Decision,
     Effect,
     Fail,
@@ -269,6 +270,7 @@ def _brake(scope: ReconcileScope, intent: _Intent, ready: JsonObject) -> None:
 
 def _look(scope: ReconcileScope, intent: _Intent) -> Look:
     patcher, operator, last_put = scope.patcher, scope.operator, intent.last_put
+    memory = scope.memory
     shown, today = _listed(scope), operator.clock.now()
     age = seconds_since_put(last_put, today)
     uid, period = uid_of(patcher.obj), scope.kind.requeue_backoff.sync_period_seconds
@@ -276,15 +278,18 @@ def _look(scope: ReconcileScope, intent: _Intent) -> Look:
         mode=intent.mode,
         put=intent.rendered.fingerprint,
         observed=last_put,
-        repair_attempts=scope.memory.repair_attempts,
+        repair_attempts=memory.repair_attempts,
         notes=intent.rendered.notes,
         is_forced=is_put_due(uid, age, period_seconds=operator.force_put_seconds),
         undeclared=operator.undeclared,
         now=operator.clock.monotonic(),
         is_period_over=is_period_over(age, period),
         is_ready=(intent.ready or {}).get("status") == "True",
+        moving_seconds=scope.began - (memory.moving_since or scope.began),
     )
     seen = look(intent.rendered, known, now=today, listed=shown)
+    is_moving = CountSync("moving") in seen.decided.effects
+    memory.moving_since = (memory.moving_since or scope.began) if is_moving else None
     if seen.is_list_wrong and operator.collection_reads is not None:
         api_version = patcher.version.api_version
         operator.collection_reads.distrust(patcher.arm_id, api_version)
