@@ -316,8 +316,8 @@ def _run(command: list[str], environment: dict[str, str]) -> int:
 
 
 def fetches(site: Path) -> list[str]:
-    """Return the addresses of what pages would load: scripts, styles,
-    fonts, pictures.
+    """Return the foreign addresses from which pages would load scripts, styles, fonts
+    or pictures.
     """
     found = set()
     for page in site.rglob("*.html"):

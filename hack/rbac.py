@@ -86,7 +86,7 @@ class Rule:
 class Role:
     """A role.
 
-    why: purpose of the role, and who must be bound to it.
+    why: purpose of the role, and the account that must be bound to it.
     """
 
     why: str

@@ -294,7 +294,7 @@ def sign(path: Path, key: Path) -> Path:
 
 
 def run(*command: str, cwd: Path = ROOT) -> str:
-    """What a program prints. Exits with what it says if it fails."""
+    """Return the output of a program. If it fails, exit with its output and errors."""
     done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"hack/release: {' '.join(command)[:200]}\n{done.stdout}{done.stderr}")

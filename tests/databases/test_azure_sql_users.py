@@ -1,6 +1,6 @@
 """Users of Azure SQL through their driver, against a double of the protocol.
 
-No server of it can be had here: what it answers is Microsoft's documentation's word.
+No such server can run here: its answers are taken from Microsoft's documentation.
 """
 
 import json
@@ -187,7 +187,9 @@ def owned(kind, name, owner, **more):
 
 
 def planned(world, **spec):
-    """What `asoctl plan` says of a user; the double knows each statement."""
+    """Return the output of `asoctl plan` for a user; the double knows each
+    statement.
+    """
     host = f"localhost:{world.server.port}"
     passwords = {"user": "it's", "admin": servers.ADMIN_PASSWORD}
     objects = [

@@ -1,4 +1,6 @@
-"""`asoctl plan` for users of databases: reads real servers, and changes nothing there."""
+"""`asoctl plan` for users of databases: reads real servers, and changes nothing
+there.
+"""
 
 import json
 from contextlib import closing, contextmanager
@@ -357,7 +359,7 @@ def test_a_cluster_has_the_administrator_s_password(
 
 
 def post(client, obj):
-    """As kubectl apply; with the kind's CRD."""
+    """Apply an object as kubectl does, and its kind's CRD."""
     if obj["kind"] == "Secret":
         client.post("/api/v1/namespaces/default/secrets", obj).expect(201)
         return

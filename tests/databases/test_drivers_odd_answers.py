@@ -1,4 +1,6 @@
-"""What answers in a database server's place before TLS: an error, soon and short."""
+"""Programs that answer like no database server before TLS: drivers fail soon, and their
+errors are short.
+"""
 
 import ssl
 

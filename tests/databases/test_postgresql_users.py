@@ -37,7 +37,9 @@ NASTY = [
 
 @pytest.fixture(scope="session", autouse=True)
 def _administrator(postgresql_server):
-    """As Azure's: neither a superuser, nor let into what is not its own."""
+    """Make an administrator like Azure's: no superuser, and without access to others'
+    databases.
+    """
     with superuser(postgresql_server) as connection:
         quoted = servers.ADMIN_PASSWORD.replace("'", "''")
         connection.execute_simple(

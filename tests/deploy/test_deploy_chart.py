@@ -1,4 +1,6 @@
-"""The Helm chart, by the real helm: what it makes, refuses, and shares with the rest."""
+"""The Helm chart, rendered by the real helm: its objects, the values it refuses, and
+its agreement with the other manifests.
+"""
 
 import json
 
@@ -47,7 +49,7 @@ def environment(found):
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_chart_makes_what_is_kept_of_it(case):
-    """Where this is meant to change: python tests/deploy/charts.py."""
+    """After an intended change, run python tests/deploy/charts.py."""
     assert golden(rendered(case)) == golden_path(case).read_text()
 
 
@@ -135,7 +137,7 @@ def test_the_settings_of_the_values_are_what_the_manager_reads():
 
 
 def test_values_at_their_defaults_leave_the_secret_s_keys_alone():
-    """A Secret that somebody else made may say them."""
+    """A Secret that the chart did not make may contain these settings."""
     assert set(environment(rendered("default"))) == {"POD_NAMESPACE", "POD_UID"}
 
 

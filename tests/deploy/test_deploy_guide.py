@@ -31,7 +31,9 @@ pytestmark = [
 
 @pytest.fixture
 def shell(tmp_path):
-    """Runs commands beside a copy of deploy/, as in a checkout, as the administrator."""
+    """Runs commands as the administrator in a folder with a copy of deploy/, as in a
+    checkout.
+    """
     shutil.copytree(DEPLOY, tmp_path / "deploy")
     folders = [Path(program("helm", "helm")).parent]
     folders.append(Path(program("envtest", "kubectl")).parent)
@@ -78,7 +80,7 @@ def test_the_commands_of_the_runbooks(shell):
 
 
 def commands(title, guide=GUIDE):
-    """The blocks of a section, with what a reader puts in."""
+    """Return the blocks of a section, with the values that a reader fills in."""
     section = guide.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
     blocks = re.findall(r"^```\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
     assert blocks
@@ -126,7 +128,9 @@ def test_the_commands_of_kustomize(shell):
 
 
 def test_the_command_that_brings_alerts(shell):
-    """Where the kinds of the Prometheus operator are not there it says so."""
+    """Without the kinds of the Prometheus operator, the command fails with a
+    message.
+    """
     (install, *_), (_, monitoring) = commands("By Helm"), commands("Metrics")
     shell(install)
     flags = ("serviceMonitor", "prometheusRule")

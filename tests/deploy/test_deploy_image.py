@@ -1,4 +1,6 @@
-"""The image as `hack/image` builds it: what is in it, and that the operator runs in it."""
+"""The image that `hack/image` builds: its contents, and the operator that runs in
+it.
+"""
 
 import base64
 import json
@@ -27,14 +29,15 @@ ACCOUNT = "azureserviceoperator-default"
 OURS = "asoreconcile"
 ACCOUNT_FILES = "/var/run/secrets/kubernetes.io/serviceaccount"
 IDENTITY = "/var/run/azure/identity.json"
-# What may be started, beside the interpreter's own loader.
+# The programs that may be started, except the interpreter's own loader.
 PROGRAMS = {"usr/bin/python3.13", "usr/local/bin/asoctl", "usr/local/bin/asoreconcile"}
 pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
-    """The image's archive, of what .dockerignore lets through, and its bill.
+    """The image's archive, made of the files that .dockerignore admits, and its bill of
+    materials.
 
     Packages of a distribution are fetched the first time: with the other tests that take
     minutes on a new machine.
@@ -151,7 +154,8 @@ def test_the_same_sources_make_the_same_archive(built, tmp_path):
 
 
 def test_the_operator_runs_in_it_and_signs_in_each_way(image, tmp_path):
-    """As a pod of operator.yaml: its user, its mounts, its arguments, its role.
+    """The operator runs with the user, mounts, arguments and role of a pod of
+    operator.yaml.
 
     Each way to sign in once: the settings say workload identity, by the token that the
     Deployment projects; four namespaces have credentials of their own. The machine's
@@ -226,7 +230,9 @@ def test_the_operator_runs_in_it_and_signs_in_each_way(image, tmp_path):
 
 
 def ways_to_sign_in(azure):
-    """What each namespace's credential says; Azure knows the applications."""
+    """Return the contents of each namespace's credential, whose applications Azure
+    knows.
+    """
     key = pem(rsa_key())
     certificate = key[key.index(b"-----BEGIN CERTIFICATE") :]
     subject = f"system:serviceaccount:{NAMESPACE}:{ACCOUNT}"
@@ -319,7 +325,7 @@ def start(operation, kubectl, image, machine, webhook_port):
 
 
 def in_cluster(operation, kubectl, environment):
-    """The files of a pod's service account; where the API server is."""
+    """Return the files of a pod's service account, and set the API server's address."""
     config = yaml.safe_load((operation.folder / "kubeconfig").read_text())
     at = config["clusters"][0]["cluster"]
     server = urlsplit(at["server"])

@@ -1,7 +1,8 @@
 """The chart in a real cluster's API: installed, upgraded over ASO's, and run.
 
-That API server has no controllers, so nothing makes pods: where a manager is to run it is
-started here, with what the Deployment that is stored says and as its service account.
+The API server has no controllers, so nothing makes pods: the tests start a manager
+themselves, with the arguments and variables of the stored Deployment and as its service
+account.
 """
 
 import base64
@@ -102,7 +103,9 @@ def read(kubectl, kind, name, namespace=NAMESPACE):
 
 
 def start_as_stored(operation, kubectl, namespace=NAMESPACE):
-    """A manager as the stored Deployment has it, but for its ports: those are free ones."""
+    """A manager as the stored Deployment has it, but for its ports: those are free
+    ones.
+    """
     pod = read(kubectl, "deployment", DEPLOYMENT, namespace)["spec"]["template"]["spec"]
     (container,) = pod["containers"]
     (source,) = container["envFrom"]
@@ -158,7 +161,7 @@ def test_a_release_is_installed_runs_is_upgraded_and_goes(operation, helm, kubec
         "get", "deployment,secret,service,role", "-n", NAMESPACE, "-o", "name"
     )
     assert "azureserviceoperator" not in left
-    # CRDs, and with them the users' objects, are no part of a release.
+    # CRDs, and so the users' objects, do not belong to a release.
     assert operation.read(group)["metadata"]["name"] == "rg"
 
 
@@ -321,7 +324,7 @@ def _generations(kubectl):
 def test_the_webhooks_certificate_is_all_that_is_granted_of_secrets(
     operation, helm, kubectl
 ):
-    """Where target namespaces are named, or nothing is reconciled."""
+    """This holds if target namespaces are named, or if nothing is reconciled."""
     values = ("--values", HERE / "values" / "webhooks.yaml")
     helm("install", "aso2", CHART, "--create-namespace", *values)
     account = f"system:serviceaccount:{NAMESPACE}:{ACCOUNT}"
@@ -348,15 +351,15 @@ def test_the_webhooks_certificate_is_all_that_is_granted_of_secrets(
 def test_tenants_have_releases_beside_the_shared_one(operation, helm, kubectl):
     for namespace in ("red", "blue"):
         kubectl("create", "namespace", namespace)
-    # One that reconciles in its own namespace alone is possible too; see the guide for
-    # azureOperatorMode webhooks, which needs somebody to convert.
+    # The shared release may also reconcile in its own namespace alone. The guide
+    # explains azureOperatorMode webhooks, which needs a server that converts.
     shared = values_file(
         operation,
         "shared",
         **of_azure(operation),
         azureTargetNamespaces=[NAMESPACE],
         crdPattern=GROUPS_ONLY,
-        allVersions=False,  # nobody could convert: see below
+        allVersions=False,  # no server can convert: see below
     )
     helm("install", "shared", CHART, "--create-namespace", *shared)
     installs = start_as_stored(operation, kubectl)
@@ -364,7 +367,7 @@ def test_tenants_have_releases_beside_the_shared_one(operation, helm, kubectl):
     operation.wait_served(group)
     assert installs.end(30) == 0  # the webhooks drain first
     assert " is forbidden: " not in operation.logs()
-    # Nothing leads to a Service here: no pods, and nobody to answer.
+    # Nothing leads to a Service here: there are no pods that could answer.
     for configuration in ("mutating", "validating"):
         kubectl("delete", f"{configuration}webhookconfigurations", "--all")
     for team in ("red", "blue"):
@@ -400,7 +403,9 @@ def test_tenants_have_releases_beside_the_shared_one(operation, helm, kubectl):
 
 
 def test_a_release_of_aso_is_upgraded_in_place(operation, helm, kubectl):
-    """What is under the same name stays the same object; the rest of ASO's goes."""
+    """Objects of the same name stay the same objects; ASO's other objects are
+    deleted.
+    """
     theirs = operation.folder / "theirs"
     (theirs / "templates").mkdir(parents=True)
     chart = {"apiVersion": "v2", "name": "azure-service-operator", "version": "2.20.0"}
@@ -441,7 +446,7 @@ def test_a_release_of_aso_is_upgraded_in_place(operation, helm, kubectl):
     assert "allow-egress" not in left
     assert "crd-reader" not in left
 
-    # What the operator writes into its webhooks survives another upgrade.
+    # The operator's writes to its webhooks survive another upgrade.
     bundle = json.dumps(
         [{"op": "add", "path": "/webhooks/0/clientConfig/caBundle", "value": BUNDLE}]
     )

@@ -1,4 +1,6 @@
-"""The Kustomize base and overlays, by the real kubectl: the same objects, other ways."""
+"""The Kustomize base and overlays, by the real kubectl: the same objects, other
+ways.
+"""
 
 import os
 
@@ -22,8 +24,10 @@ def manifests(*names):
 
 
 def by_name(found):
-    """Objects by what they are; lists whose order says nothing in one order, and
-    without the label that roles of `hack/rbac` have.
+    """Return the objects by kind and name.
+
+    Lists whose order means nothing are sorted, and the label of `hack/rbac` is removed
+    from roles.
     """
     for obj in found:
         if obj["kind"].endswith("Role"):
@@ -87,7 +91,7 @@ def test_an_overlay_of_one_s_own_says_image_and_kinds(tmp_path):
 
 
 def own_overlay(folder):
-    """The README's, where it is not beside deploy/."""
+    """Return the README's overlay for a folder that is somewhere else than deploy/."""
     text = (DEPLOY / "README.md").read_text().partition("mine/kustomization.yaml")[2]
     text = text.partition("\n")[2].partition("\nEOF\n")[0]
     place = os.path.relpath(OVERLAYS, folder)

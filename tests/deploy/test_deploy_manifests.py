@@ -1,6 +1,7 @@
 """The plain manifests by the page's own commands: installed, changed by hand, upgraded.
 
-On the embedded API server, where an installation can be rehearsed, and on a real one.
+They run on the embedded API server, as in a rehearsal of an installation, and on a real
+one.
 """
 
 import json
@@ -21,7 +22,9 @@ pytestmark = NEEDS_KUBECTL
 
 @pytest.fixture(params=TARGETS)
 def shell(request, tmp_path):
-    """Runs commands beside deploy/, as the administrator: how they ended."""
+    """Runs commands as the administrator in the folder that contains deploy/, and
+    returns their output.
+    """
     environment = {
         "PATH": f"{Path(KUBECTL).parent}:{os.environ['PATH']}",
         "HOME": str(tmp_path),
@@ -46,7 +49,9 @@ def shell(request, tmp_path):
 
 
 def shown(page, title):
-    """The commands of a section, with what a reader puts in. Nothing runs the pods."""
+    """Return the commands of a section, with the values that a reader fills in. Nothing
+    runs the pods.
+    """
     section = (DEPLOY / page).read_text().partition(f"\n## {title}\n")[2]
     (text, *_) = re.findall(r"^```\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
     text = text.replace("REGISTRY", "registry.example").replace("=...", "=some")

@@ -28,7 +28,8 @@ LOUD = {
     "AsoReconcileWritesRefused",
     "AsoReconcileAzureUnreachable",
 }
-# What is shown only while something is wrong: that these are the names is seen by TYPE.
+# Metrics that are shown only while something is wrong; their TYPE lines prove the
+# names.
 ONLY_IN_TROUBLE = {
     "asoreconcile_kind_not_running",
     "asoreconcile_kind_handover_seconds",
@@ -66,7 +67,9 @@ def server(texts, tmp_path_factory):
 
 
 def _samples(text, **added):
-    """Each series of a text, with the labels that a scraper adds: name, labels, value."""
+    """Each series of a text, with the labels that a scraper adds: name, labels,
+    value.
+    """
     added = {"namespace": "system", "job": "ours", "instance": "1", "pod": "p"} | added
     for family in text_string_to_metric_families(text):
         for sample in family.samples:
@@ -136,7 +139,9 @@ def _ask(port, expression, at):
 
 
 def filled(expression):
-    """An expression of the dashboard, with what Grafana puts in place of variables."""
+    """Return an expression of the dashboard, with variables replaced as Grafana
+    does.
+    """
     for name, value in (
         ("$__rate_interval", "10m"),
         ("$namespace", "sys.*"),

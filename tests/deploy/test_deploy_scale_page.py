@@ -1,4 +1,6 @@
-"""The commands of `scale.md`: what they set the chart knows, and renders as promised."""
+"""The commands of `scale.md`: the chart knows the values that they set, and renders
+them as promised.
+"""
 
 import re
 import shlex
@@ -54,7 +56,7 @@ def test_each_release_has_its_own_namespaces(deployments):
         assert variables(deployment)["AZURE_TARGET_NAMESPACES"] == team
         namespace = deployment["metadata"]["namespace"]
         assert namespace == f"azureserviceoperator-{team}"
-        # What marks the objects of one, and what step 2 of a move writes.
+        # The label that marks the objects of one operator; step 2 of a move writes it.
         mark = (
             "serviceoperator.azure.com/operator-namespace=azureserviceoperator-team-b"
         )

@@ -34,7 +34,9 @@ def is_untitled(folder):
 
 
 def passed(folders):
-    """How many tests there are. What is no test is imported as it is."""
+    """Run the tests in folders, and return their number. Other modules are
+    importable.
+    """
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", *map(str, folders)],
         cwd=folders[0].parent,

@@ -1,7 +1,8 @@
-"""What the comparison page says of the others, tried with the others.
+"""The statements of the comparison page about other libraries, tried with these
+libraries.
 
-kopf runs from the development environment, controller-runtime where Go is; what the page
-says of this library has tests of its own, which the page names.
+kopf runs from the development environment, controller-runtime if Go is installed. The
+page names the tests of its statements about this library.
 """
 
 import inspect

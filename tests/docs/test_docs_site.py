@@ -1,4 +1,4 @@
-"""How the documentation's site is laid out: pages, links, and the reference."""
+"""The layout of the documentation's site: pages, links, and the reference."""
 
 import json
 import re

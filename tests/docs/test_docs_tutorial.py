@@ -101,7 +101,8 @@ def test_each_step_does_what_the_page_says(folder, processes, eventually):
     tampered = {"data": {"index.html": "tampered"}}
     step.client.patch(CONFIG_MAPS, SHOP, tampered)
     eventually(lambda: step.page() == {"index.html": TOLD})
-    # What it wrote itself is no conflict: the reader would see an error at once.
+    # The controller's own write causes no conflict: the reader would see an error at
+    # once.
     assert "Reconcile failed" not in (folder / "log").read_text()
     # "Delete the Website, and its ConfigMap is deleted too": by the API server, not by
     # the controller.
@@ -114,7 +115,7 @@ def test_each_step_does_what_the_page_says(folder, processes, eventually):
 
 
 class Steps:
-    """What a person does with kubectl."""
+    """The steps that a reader does with kubectl."""
 
     def __init__(self, folder):
         self.folder = folder

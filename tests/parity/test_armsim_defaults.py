@@ -1,4 +1,4 @@
-"""What the simulator fills in is what Azure was recorded to fill in."""
+"""The simulator fills in the same defaults as Azure did in recordings."""
 
 import json
 import lzma

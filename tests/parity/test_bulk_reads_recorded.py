@@ -1,4 +1,6 @@
-"""Lists of resources as Azure has shown them: what passes for a GET, and what not."""
+"""Lists of resources from recordings of Azure: the items that can replace a GET, and
+the others.
+"""
 
 import json
 import lzma

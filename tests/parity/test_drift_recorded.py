@@ -1,4 +1,4 @@
-"""Differences on recorded traffic: what was PUT against what Azure then showed."""
+"""Differences on recorded traffic: between the body of a PUT and the GETs after it."""
 
 import json
 import lzma
@@ -135,7 +135,7 @@ def look_up(body, path):
 
 
 def test_changed_values_are_seen(records, children):
-    """Declared values, changed one by one in what Azure shows."""
+    """Declared values are changed one by one in the body that Azure shows."""
     rng = random.Random(5)
     seen = Counter()
     for record in records:

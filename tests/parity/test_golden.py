@@ -1,4 +1,4 @@
-"""Every recorded PUT is what the project sends for the same custom resource."""
+"""The project sends every recorded PUT for the same custom resource."""
 
 from datafolder import data_folder
 from goldenpairs import (

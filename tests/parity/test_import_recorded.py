@@ -1,4 +1,6 @@
-"""What Azure answered to recorded reads, as specs: they send what is there already."""
+"""Azure's recorded responses to reads, imported as specs: their PUTs repeat the body
+that exists.
+"""
 
 import json
 import lzma
@@ -26,7 +28,7 @@ from asoreconcile.azure.reconcile.planning.resource_import.manifests import (
 from asoreconcile.azure.reconcile.planning.resource_import.options import ImportOptions
 from asoreconcile.testing.replay.exchanges import exchange_of
 
-# What Azure does not show and the kind needs: a person has to add it.
+# Fields that the kind requires and Azure does not show: a person has to add them.
 NOT_SHOWN = {
     ("Workbook.insights.azure.com", "spec.serializedData"): 3,
     ("WorkspacesConnection.machinelearningservices.azure.com", "spec.properties"): 1,

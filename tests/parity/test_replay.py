@@ -1,6 +1,6 @@
 """Recorded estates go through the whole operator: the recorded PUTs, and no more.
 
-Some sets that differ in what they show; `hack/replay` runs all that there are.
+Some sets, each of which shows something else; `hack/replay` runs all sets.
 """
 
 from concurrent.futures import ThreadPoolExecutor

@@ -36,7 +36,7 @@ _PASSES = 400
 
 
 class Links(Counter):
-    """How often the links of a set of extensions were called for a kind."""
+    """The number of calls of the links of a set of extensions, by set and kind."""
 
     def observe(self, link, set_name, *, outcome, seconds):
         self[set_name, link.kind.kind] += 1
@@ -80,7 +80,7 @@ class Replayed(World):
         raise AssertionError([(o["kind"], self.ready(o)) for _, o in due])
 
     def resource_for(self, obj):
-        """Of the version that a manifest is in, for applying it."""
+        """Return the resource of a manifest's version, with which it is applied."""
         if gvk_of(obj).group_kind in self._kinds:
             return resource_of(builtin().version(gvk_of(obj)))
         return super().resource_for(obj)
@@ -116,7 +116,7 @@ OTHERS = {
     "Sqldatabase_v1api20240815": ("documentdb.DatabaseAccount", "DatabaseAccount"),
     "Network_v1api20201101": ("network.LoadBalancer", "LoadBalancer"),
 }
-# What Azure refused at first, and took later: (method, status) of each.
+# Requests that Azure refused at first and accepted later: (method, status) of each.
 REFUSED = {
     "Web_v1api20220301": [("PUT", 404), ("PUT", 409)],
     "Containerservice_v1api20250301": [("PUT", 409)],

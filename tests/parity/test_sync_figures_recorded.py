@@ -1,7 +1,8 @@
-"""How well a sync tells drift from what Azure does by itself, on recorded traffic.
+"""Figures for how well a sync tells drift from Azure's own changes, on recorded
+traffic.
 
-1,521 PUTs and what GETs then showed. Mutations are seeded; what a PUT may write is said
-by Azure's own types, not by our tables. The figures are properties of the tests, which
+1,521 PUTs and the GETs that followed. Mutations are seeded. Azure's own types, not our
+tables, say which fields a PUT may write. The figures are properties of the tests, which
 `pytest --junitxml` writes.
 """
 
@@ -90,7 +91,7 @@ class Sync:
         return snapshot(self._shape, self.put, have, children=self.children)
 
     def sees(self, before, have):
-        """Whether a look at `have` says that something changed since `before`."""
+        """Return whether a sync that reads `have` finds a change since `before`."""
         known = marks(self.differences(before))
         if not marks(self.differences(have)) <= known:
             return True
@@ -100,7 +101,7 @@ class Sync:
 def test_a_first_sync_after_our_put_differs_in_one_of_a_hundred_at_most(
     records, record_property
 ):
-    """What is never shown was learnt from the read that followed the PUT."""
+    """The read that followed the PUT teaches the fields that Azure never shows."""
     open_ = [
         one.type
         for one in records
@@ -169,7 +170,9 @@ def test_declared_mutations_are_all_seen_and_filled_in_ones_nearly(
 
 
 class Places:
-    """Where somebody could change something: (sort, path, whether it is declared)."""
+    """The places where another writer could change a body: (sort, path, whether it is
+    declared).
+    """
 
     def __init__(self, sync):
         self._children = sync.children

@@ -1,4 +1,4 @@
-"""Reads of the cache beside its watch, and beside each other's writes (D21)."""
+"""Reads of the cache while its watch, or another thread's writes, change it (D21)."""
 
 import random
 import threading
@@ -64,7 +64,9 @@ class Cluster:
         self.indexer.mutations.record_deletion(ObjectKey("n", name), old.uid)
 
     def watch(self):
-        """Bring the history into the cache, with a bookmark or a relist now and then."""
+        """Bring the history into the cache, with a bookmark or a relist now and
+        then.
+        """
         taken = 0
         while True:
             with self.lock:

@@ -20,9 +20,9 @@ class Ticking:
 
 
 class Servers:
-    """A client whose lists show one server, and what was written below it so far.
+    """A client whose lists show one server with the names written below it so far.
 
-    noted: of that, what the writer has said to the lists.
+    noted: the names, with times, that the writer has reported to the reads of lists.
     """
 
     def __init__(self):
@@ -46,7 +46,8 @@ def test_q8_no_list_shows_a_parent_as_it_was_before_a_write_below_it():
                 servers.written.append(f"{name}{number}")
                 reads.wrote(f"{PARENT}/databases/{name}{number}")
                 servers.noted.append((f"{name}{number}", began))
-                # Whoever interrupted it: the time of the last that was noted, or later.
+                # Whichever thread interrupted this one: the recorded time is that of
+                # the last noted write, or later.
                 last = max(began for _, began in servers.noted)
                 assert reads._written[PARENT.lower()] > last
 

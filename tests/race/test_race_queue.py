@@ -13,7 +13,7 @@ KEYS = ("a", "b", "c")
 
 
 class Work:
-    """What was asked for and what was done, by key: all of it, by one at a time."""
+    """The requested and the done work by key: all is done, by one worker at a time."""
 
     def __init__(self, interleaving, seed):
         self.interleaving, self.dice = interleaving, random.Random(seed)

@@ -31,7 +31,9 @@ def entry(version):
 
 
 class Shown:
-    """What an informer is to those who show it; and, as metrics, which are shown."""
+    """A double of an informer for the registry, and of the metrics that show
+    informers.
+    """
 
     resource = CONFIG_MAPS
     last_error = "never listed"
@@ -54,7 +56,9 @@ class Shown:
 
 
 class LateClock(FakeClock):
-    """Its timers do not come: what they would do is seen by who looks."""
+    """A clock whose timers fire far too late: a caller sees that one is due only by
+    reading the clock.
+    """
 
     def call_at(self, deadline, call):
         return super().call_at(deadline + 1e6, call)
@@ -109,7 +113,7 @@ def test_in7_an_informer_is_shown_until_it_is_released_whoever_comes_after_it():
             for _ in range(6):
                 informer = Shown()
                 registry.add(informer)
-                # What has not synced keeps the process from being ready.
+                # An informer that has not synced keeps the process from being ready.
                 assert not ready().ok
                 assert informer.has_synced in metrics.labels.values()
                 registry.remove(informer)
@@ -178,7 +182,8 @@ def test_ct1_a_gate_that_opens_as_all_ends_hires_nobody_after_the_end():
             pool.close()
 
         interleaving.run(partial(gate.start, []), stop)
-        # Who was counted before the end has been started; nobody comes later.
+        # A worker that was counted before the end has been started; none is started
+        # later.
         pool.scale_up()
         clock.advance(120)
         assert len(hired) == pool.workers <= 1, f"seed {seed}"

@@ -1,4 +1,6 @@
-"""What all threads of a process share: known secrets, and the stop that cuts calls."""
+"""The state that all threads of a process share: known secrets, and the stop that
+cancels calls.
+"""
 
 import random
 import time

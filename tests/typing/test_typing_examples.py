@@ -1,4 +1,6 @@
-"""The example controllers, and so what they use, stand before a strict type checker."""
+"""A strict type checker accepts the example controllers, and so the API that they
+use.
+"""
 
 import re
 from pathlib import Path

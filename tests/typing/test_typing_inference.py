@@ -32,8 +32,8 @@ def test_pyright_infers_what_mypy_infers(tmp_path):
 def with_questions(text):
     """A program that asks for the type of each parameter and each name that is set.
 
-    Left out: `self`, which pyright calls `Self@Class`, and what a dict is written out
-    for, whose values the checkers join in ways of their own.
+    Left out are `self`, which pyright calls `Self@Class`, and names set to a dict
+    display, because the checkers join the types of its values differently.
     """
     asked = {}
     for function in ast.walk(ast.parse(text)):

@@ -1,4 +1,4 @@
-"""Mypy and pyright, run over files as somebody's strict project would."""
+"""Mypy and pyright, run over files as in a user's strict project."""
 
 import json
 import os
@@ -14,7 +14,7 @@ _MYPY_LINE = re.compile(r"^(.*\.py):(\d+): (error|note): (.*)$", re.MULTILINE)
 
 
 def mypy(files):
-    """What is said, as (file's name, line, what), of errors and revealed types."""
+    """Return mypy's errors and revealed types as (file's name, line, text)."""
     api = pytest.importorskip("mypy.api")
     options = ["--strict", "--no-error-summary", "--hide-error-context"]
     before = Path.cwd()

@@ -1,4 +1,5 @@
-"""Checked by type checkers, never run: classes as kinds, and what they are inferred as.
+"""Code for type checkers, which is never run: classes as kinds, and their inferred
+types.
 
 Each line marked `error:` must be refused (by mypy with that code), all others accepted.
 """

@@ -53,7 +53,7 @@ class Element:
     value: str
 
     def is_of(self, found: Any) -> bool:
-        """Return whether an element is meant."""
+        """Return whether the step leads to an element of the list."""
         for name in self.member:
             found = found.get(name) if isinstance(found, dict) else None
         return found is not None and str(found).casefold() == self.value.casefold()

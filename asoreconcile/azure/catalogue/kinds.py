@@ -206,7 +206,7 @@ class KindVersion:
 
     @property
     def provider(self) -> str:
-        """`Microsoft.Network`."""
+        """The provider of the ARM type, such as `Microsoft.Network`."""
         return self.arm_type.partition("/")[0]
 
     @property

@@ -59,8 +59,9 @@ class LinkAttempts:
     def unconfirmed(
         self, key: ObjectKey, link: GroupLink, *, listed: Collection[str], now: float
     ) -> Mapping[str, Attempt]:
-        """Return the attempts by id that the list does not confirm; forget the others,
-        and the old ones.
+        """Return a link's attempts, by id, that the list does not confirm.
+
+        Attempts of this link that are confirmed or too old are forgotten.
         """
         there = set(listed)
         with self._lock:

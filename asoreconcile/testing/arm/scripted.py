@@ -65,7 +65,7 @@ def plan(faults: ArmFaults, line: str) -> None:
 
 
 def _message(script: Line, code: str) -> str:
-    """Return Azure's words for a missing right, so that they can be practised on."""
+    """Return the error's message; for a missing right it has Azure's wording."""
     if code != "AuthorizationFailed":
         return _MESSAGE
     type_ = script.target.partition(":")[0]
