@@ -1,6 +1,6 @@
 """Users of MySQL on a real MariaDB, over TLS, by reconciles of their objects.
 
-What MariaDB has not, Azure's users of Entra ID, is in `test_mysql_entra_users`.
+MariaDB has no users of Entra ID, as Azure has: `test_mysql_entra_users` tests those.
 """
 
 import contextlib
@@ -430,7 +430,7 @@ def test_a_server_of_another_name_gets_nothing(mysql):
 
 def test_a_server_that_hangs_ends_within_the_time_limit(mysql, monkeypatch):
     world = mysql
-    # The kernel takes the connection all the same: its greeting is what hangs.
+    # The kernel accepts the connection all the same: only the server's greeting hangs.
     monkeypatch.setattr(driver, "CONNECT_SECONDS", 0.5)
     user = world.user()
     world.apply(user)

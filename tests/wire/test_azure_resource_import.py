@@ -1,4 +1,6 @@
-"""Importing an estate from the simulator: what is found, what fails, what is written."""
+"""Importing an estate from the simulator: what is found, what fails, what is
+written.
+"""
 
 import errno
 import resource
