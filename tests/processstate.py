@@ -36,10 +36,10 @@ def kept() -> Iterator[None]:
         sys.setswitchinterval(interval)
     if Path.cwd() != folder:
         os.chdir(folder)
-    for name in _environment().keys() - environment.keys():
-        del os.environ[name]
-    for name in [n for n, v in environment.items() if os.environ.get(n) != v]:
-        os.environ[name] = environment[name]
+    if (changed := _environment()) != environment:
+        for name in changed.keys() - environment.keys():
+            del os.environ[name]
+        os.environ.update(environment)
     for number, action in signals.items():
         if signal.getsignal(number) is not action:
             signal.signal(number, action)

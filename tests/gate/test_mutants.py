@@ -38,10 +38,13 @@ def program(tmp_path, monkeypatch):
     (tmp_path / "test_small.py").write_text(TESTS)
     monkeypatch.setattr(mutants, "ROOT", tmp_path)
     monkeypatch.setattr(mutants, "_PER_FILE", 100)
+    # Each mutant is a process, and the other plugins take a second each time.
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.setenv("PYTEST_PLUGINS", "xdist.plugin,pytest_timeout")
 
 
 def test_what_no_test_notices_is_named(program, capsys):
-    assert mutants.main(["--in=small", "--seed=1", "test_small.py"]) == 1
+    assert mutants.main(["--in=small", "--seed=1", "--workers=1", "test_small.py"]) == 1
     said = capsys.readouterr().out
     survivors = [line for line in said.splitlines() if line.startswith("survived")]
     at = "survived: small/__init__.py"
@@ -64,4 +67,4 @@ def test_a_run_that_hangs_is_ended(program, tmp_path):
     (tmp_path / "test_hangs.py").write_text(
         "import signal\ndef test_hangs(): signal.pause()"
     )
-    assert mutants.Copy(tmp_path / "copies").pytest("test_hangs.py", seconds=3) is None
+    assert mutants.Copy(tmp_path / "copies").pytest("test_hangs.py", seconds=1) is None

@@ -2,19 +2,16 @@
 
 import ast
 from collections import defaultdict
-from pathlib import Path
 
-import pytest
+import sources
 
-ROOT = Path(__file__).resolve().parents[2]
-SHIPPED = ("asoreconcile", "controllers", "extensions", "cmd")
 # Name -> why several places have it.
 ALLOWED: dict[str, str] = {}
 
 
 def _defined(path):
     """The public classes and type aliases at the top of a module."""
-    for node in ast.parse(path.read_text()).body:
+    for node in sources.tree(path).body:
         if isinstance(node, ast.ClassDef):
             name = node.name
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
@@ -37,15 +34,8 @@ def _twice(paths):
     return {name: sorted(where) for name, where in found.items() if len(where) > 1}
 
 
-@pytest.fixture
-def shipped():
-    paths = [path for room in SHIPPED for path in (ROOT / room).rglob("*.py")]
-    assert len(paths) > 300
-    return {path.resolve() for path in paths}
-
-
-def test_each_class_has_a_name_of_its_own(shipped):
-    twice = _twice(shipped)
+def test_each_class_has_a_name_of_its_own():
+    twice = _twice(sources.modules())
     assert {name: twice[name] for name in twice.keys() - ALLOWED.keys()} == {}
     assert ALLOWED.keys() <= twice.keys(), "allowed, and not needed any more"
 

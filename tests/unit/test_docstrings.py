@@ -4,12 +4,9 @@ import ast
 import re
 from collections import defaultdict
 from functools import cache
-from pathlib import Path
 
-import pytest
+import sources
 
-ROOT = Path(__file__).resolve().parents[2]
-SHIPPED = ("asoreconcile", "controllers", "extensions", "cmd")
 LEAST_SHARE = 0.95
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 # Of another definition with the same name, which has the docstring of both.
@@ -35,7 +32,7 @@ def _public(body, prefix=""):
 
 @cache
 def _defined_in(path):
-    return list(_public(ast.parse(path.read_text()).body))
+    return list(_public(sources.tree(path).body))
 
 
 @cache
@@ -52,10 +49,9 @@ def _says_its_name_again(name, node):
 
 
 def _modules():
-    """All modules whose path says that they are for others, once each."""
-    paths = {path.resolve() for top in SHIPPED for path in (ROOT / top).rglob("*.py")}
-    for path in sorted(paths):
-        inside = path.relative_to(ROOT).with_suffix("")
+    """All modules whose path says that they are for others."""
+    for path in sources.modules():
+        inside = path.relative_to(sources.ROOT).with_suffix("")
         if not any(part.startswith("_") for part in inside.parts):
             yield path
 
@@ -63,43 +59,37 @@ def _modules():
 def _folders():
     folders = defaultdict(list)
     for path in _modules():
-        folders[str(path.parent.relative_to(ROOT))].append(path)
+        folders[path.parent].append(path)
     assert len(folders) > 40
     return folders
 
 
-FOLDERS = _folders()
-
-
-@pytest.mark.parametrize("folder", FOLDERS)
-def test_nearly_all_that_is_public_has_a_docstring(folder):
-    count = sum(len(_defined_in(path)) for path in FOLDERS[folder])
-    silent = [f"{path.name}: {n}" for path in FOLDERS[folder] for n in _silent(path)]
-    # A small folder may leave out one.
-    assert len(silent) <= max(1, (1 - LEAST_SHARE) * count), silent
+def test_nearly_all_that_is_public_in_a_folder_has_a_docstring():
+    for paths in _folders().values():
+        count = sum(len(_defined_in(path)) for path in paths)
+        silent = [f"{path}: {name}" for path in paths for name in _silent(path)]
+        # A small folder may leave out one.
+        assert len(silent) <= max(1, (1 - LEAST_SHARE) * count), silent
 
 
 def test_nearly_all_of_the_tree_has_a_docstring():
-    paths = [path for group in FOLDERS.values() for path in group]
+    paths = list(_modules())
     silent = sum(len(_silent(path)) for path in paths)
     assert silent <= (1 - LEAST_SHARE) * sum(len(_defined_in(path)) for path in paths)
 
 
 def test_every_module_says_what_it_is_about():
-    paths = [path for group in FOLDERS.values() for path in group]
     assert [
-        str(path.relative_to(ROOT))
-        for path in paths
-        if path.read_text().strip()
-        and not ast.get_docstring(ast.parse(path.read_text()))
+        str(path)
+        for path in _modules()
+        if sources.tree(path).body and not ast.get_docstring(sources.tree(path))
     ] == []
 
 
 def test_no_docstring_only_repeats_the_name():
-    paths = [path for group in FOLDERS.values() for path in group]
     assert [
-        f"{path.relative_to(ROOT)}: {name}"
-        for path in paths
+        f"{path}: {name}"
+        for path in _modules()
         for name, node in _defined_in(path)
         if _says_its_name_again(name, node)
     ] == []

@@ -10,14 +10,12 @@ import builtins
 import re
 from collections import defaultdict
 from functools import cache
-from pathlib import Path
 
 import pytest
+import sources
 
 import asoreconcile
 
-ROOT = Path(__file__).resolve().parents[2]
-SHIPPED = ("asoreconcile", "controllers", "extensions", "cmd")
 _RAISES = re.compile(
     r"\b[Rr]aises? ((?:`?[A-Z]\w+(?:\.[A-Z]\w+)*`?(?:, (?:or |and )?| or | and )?)+)"
 )
@@ -32,13 +30,12 @@ _OF_OTHERS = {"UsageError": "click"}
 def _modules():
     """The tree of each module by its dotted name; test servers raise for tests."""
     found = {}
-    for top in SHIPPED:
-        for path in sorted((ROOT / top).rglob("*.py")):
-            parts = path.relative_to(ROOT).with_suffix("").parts
-            if path.resolve() == path and "testing" not in parts:
-                home = ("asoreconcile",) if top == "asoreconcile" else (_AZURE, top)
-                name = ".".join([*home, *parts[1:]]).removesuffix(".__init__")
-                found[name] = ast.parse(path.read_text())
+    for path in sources.modules():
+        parts = path.relative_to(sources.ROOT).with_suffix("").parts
+        if "testing" not in parts:
+            home = () if parts[0] == "asoreconcile" else (_AZURE,)
+            name = ".".join([*home, *parts]).removesuffix(".__init__")
+            found[name] = sources.tree(path)
     return found
 
 
@@ -121,21 +118,32 @@ def _names(node):
             yield one.attr
 
 
+# The parts whose names count as raised. `kind = X` comes before `kind(...)`.
+_RAISED = {(ast.Raise, "exc"), (ast.Call, "func"), (ast.Assign, "value")}
+
+
 @cache
 def _mentions():
     """The names that each definition and table mentions, and those that it raises."""
     mentioned, raised = defaultdict(set), defaultdict(set)
+
+    def note(node, around=(), *, is_raised=False):
+        """Note the names below a node. around: the definitions that it is in."""
+        if isinstance(node, ast.Name | ast.Attribute):
+            name = node.id if isinstance(node, ast.Name) else node.attr
+            for found in (mentioned, raised) if is_raised else (mentioned,):
+                for one in around:
+                    found[one].add(name)
+        elif isinstance(node, _DEFINITIONS):
+            around = (*around, node.name)
+        for field, value in ast.iter_fields(node):
+            below = is_raised or (type(node), field) in _RAISED
+            for child in value if isinstance(value, list) else [value]:
+                if isinstance(child, ast.AST):
+                    note(child, around, is_raised=below)
+
     for tree in _modules().values():
-        for node in ast.walk(tree):
-            if isinstance(node, _DEFINITIONS):
-                mentioned[node.name] |= {*_names(node)}
-                for one in ast.walk(node):
-                    if isinstance(one, ast.Raise) and one.exc is not None:
-                        raised[node.name] |= {*_names(one.exc)}
-                    elif isinstance(one, ast.Call):
-                        raised[node.name] |= {*_names(one.func)}
-                    elif isinstance(one, ast.Assign):  # `kind = X`, then `kind(...)`
-                        raised[node.name] |= {*_names(one.value)}
+        note(tree)
         for node in tree.body:
             if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
                 target = (

@@ -7,12 +7,8 @@ election" or "requeue", and must find it.
 import ast
 import re
 from collections import defaultdict
-from pathlib import Path
 
-import pytest
-
-ROOT = Path(__file__).resolve().parents[2]
-SHIPPED = ("asoreconcile", "controllers", "extensions", "cmd")
+import sources
 
 # A word that no name contains -> the field's.
 PRIVATE = {
@@ -71,28 +67,21 @@ def _words(name):
     return {word.lower() for word in re.findall("[A-Z]?[a-z]+|[A-Z]+", name)}
 
 
-def _private_names(text):
+def _private_names(tree):
     return sorted(
         {
             f"{name}: {PRIVATE[word]}"
-            for name in _names(ast.parse(text))
+            for name in _names(tree)
             for word in _words(name) & PRIVATE.keys()
         }
     )
 
 
-@pytest.fixture(scope="module")
-def modules():
-    found = [path for room in SHIPPED for path in (ROOT / room).rglob("*.py")]
-    assert len(found) > 300
-    return sorted({path.resolve() for path in found})
-
-
-def test_no_name_is_a_private_word(modules):
+def test_no_name_is_a_private_word():
     found = defaultdict(list)
-    for path in modules:
-        if private := _private_names(path.read_text()):
-            found[str(path.relative_to(ROOT))] = private
+    for path in sources.modules():
+        if private := _private_names(sources.tree(path)):
+            found[str(path.relative_to(sources.ROOT))] = private
     assert dict(found) == {}
 
 
@@ -103,11 +92,15 @@ def test_a_private_word_is_found_wherever_it_is_a_name():
         "for mishap in (): pass\n"
         "stolen = told_off = 1\n"
     )
-    found = {line.partition(":")[0] for line in _private_names(text)}
+    found = {line.partition(":")[0] for line in _private_names(ast.parse(text))}
     assert found == {"GlanceSet", "tell_us", "told", "_knobs", "mishap", "told_off"}
 
 
-def test_a_module_is_named_once_where_its_name_had_several_meanings(modules):
+def test_a_module_is_named_once_where_its_name_had_several_meanings():
     for name, folder in ONE_MODULE.items():
-        found = [str(p.parent.relative_to(ROOT)) for p in modules if p.name == name]
+        found = [
+            str(p.parent.relative_to(sources.ROOT))
+            for p in sources.modules()
+            if p.name == name
+        ]
         assert found == ([folder] if folder else [])

@@ -2,15 +2,14 @@
 
 import ast
 import re
-from pathlib import Path
+
+import sources
 
 from asoreconcile.azure.controllers.annotation_rules import misspelt_names
 from asoreconcile.azure.reconcile.model.annotations import OWN_PREFIX
 from asoreconcile.azure.reconcile.scope.extension_operations import _annotation
 
-ROOT = Path(__file__).resolve().parents[4]
-GUIDE = (ROOT / "deploy" / "README.md").read_text()
-FOLDERS = ("asoreconcile", "cmd", "controllers", "extensions")
+GUIDE = (sources.ROOT / "deploy" / "README.md").read_text()
 # Extensions name their operations themselves.
 OPERATIONS = _annotation("<operation>")
 
@@ -18,10 +17,10 @@ OPERATIONS = _annotation("<operation>")
 def in_code():
     """Names that are written out, or put behind the prefix."""
     found = set()
-    for path in (path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")):
+    for path in sources.modules():
         if "testing" in path.parts:
             continue
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(sources.tree(path)):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 if re.fullmatch(OWN_PREFIX + "[a-z-]+", node.value):
                     found.add(node.value)
