@@ -18,5 +18,5 @@ def modules() -> tuple[Path, ...]:
 
 @cache
 def tree(path: Path) -> ast.Module:
-    """Return the syntax tree of a module, which nobody changes."""
+    """Return the syntax tree of a module. Callers do not change it."""
     return ast.parse(path.read_text())

@@ -1,6 +1,7 @@
 """`asoreconcile testserver`: the servers as anyone would start them."""
 
 import json
+import lzma
 import socket
 import ssl
 import urllib.parse
@@ -83,6 +84,7 @@ def test_arm_is_told_what_to_do_on_the_command_line_and_later(tmp_path):
         *("--read-lag", "0", "--throttle", "--deny", "publicIPAddresses"),
         *("--port-token", str(port), "--page-size", "1"),
         *("--virtual-clock", "--managed-identity", "--control-token", "look"),
+        *("--no-strict", "--record", str(tmp_path / "exchanges")),
     )
     try:
         server.wait_for_file(settings, 30)
@@ -111,7 +113,7 @@ def test_arm_is_told_what_to_do_on_the_command_line_and_later(tmp_path):
         )["access_token"]
         arm = values["AZURE_RESOURCE_MANAGER_ENDPOINT"]
         groups = f"{arm}/subscriptions/{values['AZURE_SUBSCRIPTION_ID']}/resourcegroups"
-        version = "?api-version=2020-06-01"
+        version = "?api-version=2001-01-01"
         for name in ("one", "two"):
             body = b'{"location": "westeurope"}'
             ask(f"{groups}/{name}{version}", context, token, method="PUT", data=body)
@@ -120,6 +122,9 @@ def test_arm_is_told_what_to_do_on_the_command_line_and_later(tmp_path):
         assert page["nextLink"]
     finally:
         assert server.end() == 0
+    recorded = lzma.decompress((tmp_path / "exchanges").read_bytes()).decode()
+    assert "resourcegroups/two" in recorded
+    assert values["AZURE_CLIENT_SECRET"] not in recorded
 
 
 def ask(url, context, token="", **options):

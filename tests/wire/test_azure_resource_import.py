@@ -426,6 +426,15 @@ def test_the_command_prints_yaml_and_reports_beside_it(group):
     assert "VirtualNetworksSubnet.network.azure.com  imported" in done.stderr
 
 
+def test_kinds_can_be_left_out_and_every_manifest_annotated(group):
+    done = asoctl(group, "--skip", "network.azure.com/*", "--annotation", "a/b=c")
+    assert done.exit_code == 0, done.output
+    documents = list(yaml.safe_load_all(done.stdout))
+    groups = {d["apiVersion"].partition("/")[0] for d in documents}
+    assert groups == {"resources.azure.com", "storage.azure.com"}
+    assert {d["metadata"]["annotations"]["a/b"] for d in documents} == {"c"}
+
+
 def test_the_newest_version_is_what_is_imported_unless_one_is_named(group):
     def versions(*arguments):
         done = asoctl(group, *arguments)

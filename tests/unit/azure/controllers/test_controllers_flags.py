@@ -8,6 +8,7 @@ from click.testing import CliRunner
 
 from asoreconcile.azure.cmd.manager import manager
 from asoreconcile.azure.controllers import azure_operator
+from asoreconcile.base import log
 
 ASO = [
     "--metrics-addr=0.0.0.0:8443",
@@ -61,6 +62,28 @@ def test_watchers_serve_no_webhooks_and_leave_crds_alone(options, mode, serves):
     assert bool(read.crd_pattern) is serves
     assert read.manages_crds is serves
     assert read.all_versions is serves
+
+
+def test_the_authority_of_the_webhooks_clients_is_a_file(options, tmp_path):
+    read = options("--webhook-port=9443", f"--webhook-client-ca={tmp_path / 'ca.crt'}")
+    assert read.webhooks.client_authority == tmp_path / "ca.crt"
+
+
+@pytest.mark.parametrize(
+    ("flags", "is_json"),
+    [
+        ((), True),
+        (("--log-format=text",), False),
+        (("--log-format=text", "--json-logging"), True),
+    ],
+)
+def test_the_log_is_json_unless_a_flag_asks_for_text(
+    options, monkeypatch, flags, is_json
+):
+    asked = []
+    monkeypatch.setattr(log, "configure", lambda **given: asked.append(given["json"]))
+    options(*flags)
+    assert asked == [is_json]
 
 
 @pytest.fixture
