@@ -202,8 +202,9 @@ def look_around(
     object is reconciled again when the manager changes. Raises as `rivals_of`.
     """
     me = ObjectReference(version.group_kind, key_of(obj))
-    mine = _rank(version, obj, arm_id, claim)
     rivals = rivals_of(operator, obj, arm_id, kind, is_delete=is_delete)
+    # Nearly always there is none to compare with.
+    mine = _rank(version, obj, arm_id, claim) if rivals else None
     found = manager_among(mine, rivals)
     if found is not None and kind is None:
         # It may have gone before the waiting object was recorded: look once more.

@@ -164,7 +164,7 @@ class PatchHelper:
         self.generation = generation(obj)
         # As this reconcile knows them: its decisions rest on these.
         self._was_deleting = is_deleting(obj)
-        self._known_notes: dict[str, str | None] = {**operators_own(annotations(obj))}
+        self._known_notes: dict[str, str | None] = {**annotations(obj)}
         self.status: JsonObject = copy_json(status(self.obj))
         # As it was read, or as this reconcile has written it.
         self._known_status = status(obj)
@@ -249,15 +249,15 @@ class PatchHelper:
         policy may forbid the write. Raises GoneError, StaleError.
         """
         live = self.stored if self.is_live else self._live()
-        notes = operators_own(annotations(live))
+        notes = annotations(live)
+        known = {
+            name: one for name, one in self._known_notes.items() if one is not None
+        }
         if (
             generation(live) != self.generation
             or is_deleting(live) != self._was_deleting
             or not has_finalizer(live, FINALIZER)
-            or any(
-                notes.get(name) != self._known_notes.get(name)
-                for name in notes.keys() | self._known_notes.keys()
-            )
+            or (notes != known and operators_own(notes) != operators_own(known))
         ):
             raise StaleError(f"{self.key} has changed since it was read")
         if not self.is_live:

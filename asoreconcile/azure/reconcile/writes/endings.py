@@ -9,10 +9,7 @@ from asoreconcile.azure.arm.credentials import CredentialError
 from asoreconcile.azure.arm.errors import (
     ArmError,
     ArmTransportError,
-    is_resource,
-    stated_resource,
 )
-from asoreconcile.azure.catalogue.status import status_of
 from asoreconcile.azure.middleware.chain import Extensions
 from asoreconcile.azure.middleware.context import ReconcileContext, SuboperationPending
 from asoreconcile.azure.middleware.extension_points import EVERY_SUCCESS, POST_RECONCILE
@@ -56,6 +53,7 @@ from asoreconcile.azure.reconcile.sync.drift import failed_state
 from asoreconcile.azure.reconcile.sync.effects import apply
 from asoreconcile.azure.reconcile.sync.learned import has_kept_identity, learned
 from asoreconcile.azure.reconcile.sync.put_record import has_other_inputs
+from asoreconcile.azure.reconcile.sync.resource_reads import observed_status
 from asoreconcile.azure.reconcile.writes.external_deletion import (
     RECREATED,
     is_another,
@@ -152,7 +150,7 @@ def _read(
     the same id.
 
     Raises ConditionError if the id is not the object's own; RetryError while the
-    owner's kind is not listed yet; as `_observed_status`.
+    owner's kind is not listed yet; as `observed_status`.
     """
     patcher, memory, accepted = scope.patcher, scope.memory, scope.memory.accepted
     scope.connection.require_subscription_of(patcher.arm_id)
@@ -165,7 +163,7 @@ def _read(
             "written anew"
         )
     before = status(patcher.obj)
-    observed = _observed_status(scope.context, body)
+    observed = observed_status(scope.context, body)
     memory.read_at = (
         scope.operator.clock.monotonic() if listed_at is None else listed_at
     )
@@ -186,30 +184,6 @@ def _read(
     if is_another(before, patcher.status):
         scope.event("Warning", RECREATED, what_to_do(patcher.arm_id))
         scope.wake_children()
-
-
-def _observed_status(
-    context: ReconcileContext, body: JsonObject | None
-) -> JsonObject | None:
-    """Return the status that Azure reports; None if the resource does not exist.
-
-    body: the resource, if it has just been read. Raises ArmError, ArmTransportError.
-    """
-    client, arm_id, version = context.arm, context.arm_id, context.version
-    if "Get" not in version.operations:
-        # Azure offers only HEAD for the kind: there is no status to show (V4).
-        return {} if client.head(arm_id, version.api_version) else None
-    # The answer to a poll may be something else than the resource.
-    if body is None or not is_resource(body):
-        try:
-            read = client.get(arm_id, version.api_version)
-        except ArmError as error:
-            if error.is_not_found:
-                return None
-            raise
-        body = stated_resource(read, url=arm_id)
-    context.observed(body)
-    return status_of(version, body)
 
 
 def _learn(

@@ -59,9 +59,10 @@ def confirm(scope: ReconcileScope, *, is_delete: bool) -> None:
     operator.count_confirmation("namespace")
     policy = policy_of(patcher.annotations, inherited, operator.default_policy)
     is_permitted = policy and (policy.deletes if is_delete else policy.writes)
-    known = operators_own(scope.namespace_annotations)
+    known = scope.namespace_annotations
     # The body rests on some annotations of the Namespace, as those about tags.
-    if not is_permitted or operators_own(inherited) != known:
+    is_news = inherited != known and operators_own(inherited) != operators_own(known)
+    if is_news or not is_permitted:
         raise StaleError(
             f"{patcher.key} may not be written: annotations of its Namespace changed",
             after_seconds=_BEHIND_SECONDS,
