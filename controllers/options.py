@@ -9,7 +9,7 @@ from asoreconcile.base.clock import Clock, SystemClock
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.runtime.leaderelection.lease import LeaderElectionOptions
 from asoreconcile.runtime.manager import GRACE_SECONDS
-from asoreconcile.webhooks.server import OFF
+from asoreconcile.serving.listener import OFF
 from asoreconcile.webhooks.serving_certificates import (
     FileCertificates,
     SelfSignedCertificate,

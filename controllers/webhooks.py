@@ -56,10 +56,11 @@ from asoreconcile.kube.errors import ApiError, TransportError
 from asoreconcile.kube.resources import NAMESPACES
 from asoreconcile.runtime.application import Application
 from asoreconcile.runtime.health import DEGRADED_AFTER_SECONDS, CheckResult
+from asoreconcile.serving.listener import OFF
 from asoreconcile.webhooks.ca_bundles import WebhookTarget
 from asoreconcile.webhooks.conversion import Convert
 from asoreconcile.webhooks.managed import ManagedCertificates
-from asoreconcile.webhooks.server import OFF, webhook_path
+from asoreconcile.webhooks.server import webhook_path
 from asoreconcile.webhooks.serving_certificates import LEAST_TLS, FileCertificates
 
 if TYPE_CHECKING:

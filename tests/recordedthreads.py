@@ -7,14 +7,15 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from asoreconcile.base.clock import Clock
 from asoreconcile.base.threads import Threads
 
 
 class RecordedThreads(Threads):
     """A `Threads` that records the started threads."""
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
+    def __init__(self, clock: Clock | None = None) -> None:
+        super().__init__(clock)
         self.started: list[threading.Thread] = []
 
     def start(
@@ -49,3 +50,10 @@ class ScarceThreads(Threads):
             self.refusals -= 1
             raise RuntimeError("can't start new thread")
         return super().start(name, target, **options)
+
+
+def threads_that_wait(wait: Callable[[threading.Event, float], bool]) -> Threads:
+    """Threads whose pauses are of the caller's making."""
+    threads = Threads()
+    vars(threads)["_wait"] = wait
+    return threads

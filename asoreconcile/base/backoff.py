@@ -5,9 +5,8 @@ keep a bounded set of keys: a key without a failure for its time to live is drop
 (RL-2). All are safe from any thread and never block.
 """
 
-import random
 import threading
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from typing import Protocol
 
 from asoreconcile.base.clock import Clock
@@ -85,32 +84,19 @@ class ItemExponential:
     Rules: RL-1, RL-2, RL-3.
 
     base_seconds, max_seconds: the first and the longest delay.
-    jitter: up to this share is added (0.1 means 0-10 %), even past the cap, so that
-    objects that failed together are not retried together.
-    ttl_seconds: a key that did not fail for this long is forgotten; default an hour or
-    four times the cap, whichever is longer.
+    A key that did not fail for an hour or four times the cap is forgotten, whichever is
+    longer.
     """
 
     def __init__(
-        self,
-        base_seconds: float,
-        max_seconds: float,
-        *,
-        clock: Clock,
-        jitter: float = 0.0,
-        uniform: Callable[[float, float], float] = random.uniform,
-        ttl_seconds: float | None = None,
+        self, base_seconds: float, max_seconds: float, *, clock: Clock
     ) -> None:
         """Raises TypeError or ValueError for an invalid or negative time."""
         check_number("base_seconds", base_seconds, least=0)
         check_number("max_seconds", max_seconds, least=0)
         self._base_seconds = base_seconds
         self._max_seconds = max_seconds
-        self._jitter = jitter
-        self._uniform = uniform
-        if ttl_seconds is None:
-            ttl_seconds = max(_TTL_SECONDS, 4 * max_seconds)
-        self._ttl_seconds = ttl_seconds
+        self._ttl_seconds = max(_TTL_SECONDS, 4 * max_seconds)
         self._clock = clock
         self._lock = threading.Lock()
         # The failures of each key and the time of the last one. The key that failed
@@ -129,10 +115,7 @@ class ItemExponential:
             failures, _ = self._failures.pop(key, (0, now))
             self._failures[key] = (failures + 1, now)
         ramp = exponential(self._base_seconds, failures, self._max_seconds)
-        seconds = max(ramp, asked_delay(error))
-        if self._jitter:
-            seconds *= self._uniform(1.0, 1.0 + self._jitter)
-        return seconds
+        return max(ramp, asked_delay(error))
 
     def forget(self, key: Hashable) -> None:
         """Forget a key that succeeded or is gone: its next delay is the shortest

@@ -36,12 +36,12 @@ def listed(texts: Sequence[str], most: int = 20) -> str:
     return f"{', '.join(texts[:most])}{more}"
 
 
-def printable_lines(text: str, *, indent: str = "  ") -> str:
+def printable_lines(text: str) -> str:
     """Return a text of several lines, in which all lines but the first are indented.
 
     So no line can look like a line of another text.
     """
-    return f"\n{indent}".join(map(printable, text.split("\n")))
+    return "\n  ".join(map(printable, text.split("\n")))
 
 
 def printable_json(text: str) -> str:

@@ -14,7 +14,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Self
 
 import attrs
 
@@ -59,34 +58,19 @@ class ThreadCrash:
     error: str
 
 
-def _wait(event: threading.Event, seconds: float) -> bool:
-    # By its own method: there are other implementations of events.
-    return event.wait(seconds)
-
-
 class Threads:
     """Starts daemon threads and restarts those that die. Safe from any thread."""
 
-    def __init__(
-        self,
-        *,
-        wait: Callable[[threading.Event, float], bool] = _wait,
-        monotonic: Callable[[], float] = time.monotonic,
-    ) -> None:
-        """wait, monotonic: methods of a `Clock`; by default real time, which the timer
-        thread of a clock needs.
+    def __init__(self, clock: Clock | None = None) -> None:
+        """clock: times the pauses; if it is None, they last in real time, which the
+        timer thread of a clock needs.
         """
-        self._wait = wait
-        self._monotonic = monotonic
+        self._wait = clock.wait if clock else threading.Event.wait
+        self._monotonic = clock.monotonic if clock else time.monotonic
         self._lock = threading.Lock()
         self._crashes: dict[str, ThreadCrash] = {}
         self._down: dict[int, str] = {}
         self._tickets = itertools.count()
-
-    @classmethod
-    def timed_by(cls, clock: Clock) -> Self:
-        """Return `Threads` whose pauses use a clock."""
-        return cls(wait=clock.wait, monotonic=clock.monotonic)
 
     def start(
         self,

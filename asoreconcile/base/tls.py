@@ -27,15 +27,14 @@ Stamp = tuple[int, int, int]
 def client_context(
     *,
     cafile: str | None = None,
-    capath: str | None = None,
     cadata: str | None = None,
 ) -> ssl.SSLContext:
     """Return a client context that verifies the server. Raises OSError.
 
-    cafile: PEM of the authorities to trust. capath: a folder of them. cadata: the PEM
-    itself. With none of them, the system's authorities, or those of SSL_CERT_FILE.
+    cafile: PEM of the authorities to trust. cadata: the PEM itself. With neither, the
+    system's authorities, or those of SSL_CERT_FILE.
     """
-    context = ssl.create_default_context(cafile=cafile, capath=capath, cadata=cadata)
+    context = ssl.create_default_context(cafile=cafile, cadata=cadata)
     # Python 3.13 refuses CAs that violate details of RFC 5280: hand-made clusters and
     # corporate proxies often lack the authority key identifier. The chain, the dates
     # and the host name are still verified.

@@ -37,7 +37,8 @@ from asoreconcile.cache.unreadable import (
     Unreadable,
     unreported,
 )
-from asoreconcile.cache.watch_runner import Join, OwnThreads
+from asoreconcile.cache.watch_runner import SharedThreads
+from asoreconcile.cache.watch_workers import WatchTask
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.kube.selection import Selection
@@ -58,7 +59,7 @@ class WatchFeed:
         uniform: Callable[[float, float], float],
         streaming: StreamingSupport,
         report: ReportUnreadable,
-        runner: OwnThreads,
+        runner: SharedThreads,
     ) -> None:
         self._runner = runner
         self.watch_scope = watch_scope
@@ -82,22 +83,22 @@ class WatchFeed:
         )
         self._indexer = indexer
         self._lock = threading.Lock()
-        self._join: Join | None = None
+        self._task: WatchTask | None = None
 
     def start(self) -> None:
         """Start to list and watch; idempotent. Any thread. Raises RuntimeError if no
         thread can be started; the call may be repeated.
         """
         with self._lock:
-            if self._join is None:
+            if self._task is None:
                 name = f"watch {self.watch_scope.selection.resource.plural}"
-                self._join = self._runner.start(name, self.reflector)
+                self._task = self._runner.start(name, self.reflector)
 
     def join(self, timeout_seconds: float) -> bool:
         """Wait for the end of the watch. Returns whether it has ended or never
         started.
         """
-        return self._join is None or self._join(timeout_seconds)
+        return self._task is None or self._task.join(timeout_seconds)
 
     def replace(self, state: InitialList) -> None:
         """Replace the state of the objects that this watch covers; the differences
@@ -153,7 +154,7 @@ class Informer:
         default: Scope = EVERYTHING,
         streaming: StreamingSupport | None = None,
         threads: Threads | None = None,
-        runner: OwnThreads | None = None,
+        runner: SharedThreads | None = None,
         uniform: Callable[[float, float], float] = random.uniform,
         report: ReportUnreadable = unreported,
     ) -> None:
@@ -165,7 +166,7 @@ class Informer:
         the informers of a server; None expects support.
         threads: starts the threads; share one per process to report threads that died.
         runner: runs the watches on threads shared with other informers, and replaces
-        `client` as their source; None gives each watch its own thread.
+        `client` as their source; None starts threads for this informer alone.
         """
         self.resource = resource
         self.report = report
@@ -179,10 +180,10 @@ class Informer:
         )
         self._indexer = Indexer(clock, synced=self.has_synced)
         streaming = streaming or StreamingSupport()
-        self._own: OwnThreads | None = None
+        self._own: SharedThreads | None = None
         if runner is None:
-            threads = threads or Threads.timed_by(clock)
-            runner = self._own = OwnThreads(client, threads)
+            threads = threads or Threads(clock)
+            runner = self._own = SharedThreads(client, clock=clock, threads=threads)
         self._feeds = [
             WatchFeed(
                 watch_scope,

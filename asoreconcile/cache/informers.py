@@ -46,9 +46,9 @@ class Informers:
         options = options or CacheOptions()
         self._client = client
         self._clock = clock
-        self._default = options.default()
+        self._default = options
         self._kinds = options.kinds
-        threads = threads or Threads.timed_by(clock)
+        threads = threads or Threads(clock)
         self._shared = SharedThreads(client, clock=clock, threads=threads)
         self._streaming = StreamingSupport(expected=options.streaming)
         self._report = report

@@ -123,16 +123,6 @@ class Reflector:
         self.last_activity = clock.monotonic()
         self.last_error = ""
 
-    def run(self) -> None:
-        """List and watch until `stop`, on this thread; returns soon after it."""
-        woken = threading.Event()
-        for pause in self.steps(woken.set):
-            if pause is None:
-                woken.wait()
-                woken.clear()
-            else:
-                self._clock.wait(self.stopping, pause)
-
     def steps(self, wake: Callable[[], None]) -> Coroutine[None]:
         """List and watch until `stop`, in steps. wake: called, from any thread, to have
         the steps resumed.
@@ -148,7 +138,7 @@ class Reflector:
                     yield from self._recover(error)
 
     def stop(self) -> None:
-        """Ask `run` to return, and interrupt its waits. Any thread."""
+        """Ask the steps to end, and interrupt their waits. Any thread."""
         self.stopping.set()
         with self._lock:
             if self._stream is not None:

@@ -11,7 +11,7 @@ import attrs
 from asoreconcile.base.errors import check_is, check_list
 from asoreconcile.base.objects import GroupKind, JsonObject
 from asoreconcile.kube.resources import ApiResource
-from asoreconcile.kube.selection import Selection, check_selector
+from asoreconcile.kube.selection import Selection, selector_validator
 
 Transform = Callable[[JsonObject], JsonObject]
 """Gets an object that it may change; returns it, or another one."""
@@ -35,10 +35,6 @@ def _check_namespaces(_options: object, _field: object, namespaces: Any) -> None
     check_list("namespaces", namespaces)
 
 
-def _check_selector(_options: object, field: Any, selector: Any) -> None:
-    check_selector(field.name, selector)
-
-
 @attrs.frozen
 class Scope:
     """A selection of the objects of a kind to cache.
@@ -52,8 +48,8 @@ class Scope:
     namespaces: Namespaces | None = attrs.field(
         default=None, validator=_check_namespaces
     )
-    label_selector: str | None = attrs.field(default=None, validator=_check_selector)
-    field_selector: str | None = attrs.field(default=None, validator=_check_selector)
+    label_selector: str | None = attrs.field(default=None, validator=selector_validator)
+    field_selector: str | None = attrs.field(default=None, validator=selector_validator)
     transform: Transform | None = None
 
     def by_namespace(self) -> Mapping[str, Selector] | None:
@@ -88,7 +84,7 @@ def _by_group_kind(
 
 
 @attrs.frozen(kw_only=True)
-class CacheOptions:
+class CacheOptions(Scope):
     """The objects of the cluster that are watched and cached. Rule: CA-2.
 
     namespaces: the only namespaces to watch, as a sequence or as a mapping from names
@@ -101,22 +97,10 @@ class CacheOptions:
     detected. Raises TypeError as `Scope` does, and for other keys of kinds.
     """
 
-    namespaces: Namespaces | None = attrs.field(
-        default=None, validator=_check_namespaces
-    )
-    label_selector: str | None = attrs.field(default=None, validator=_check_selector)
-    field_selector: str | None = attrs.field(default=None, validator=_check_selector)
     kinds: Mapping[GroupKind, Scope] = attrs.field(
         factory=dict, converter=_by_group_kind
     )
-    transform: Transform | None = None
     streaming: bool = True
-
-    def default(self) -> Scope:
-        """Return the scope of kinds without a scope of their own."""
-        return Scope(
-            self.namespaces, self.label_selector, self.field_selector, self.transform
-        )
 
 
 @attrs.frozen

@@ -48,8 +48,6 @@ class ServerProbe:
         clock: Clock,
         threads: Threads | None = None,
         close: Callable[[], None] = lambda: None,
-        every_seconds: float = _EVERY_SECONDS,
-        retry_seconds: float = _RETRY_SECONDS,
     ) -> None:
         """probe: function that sends the cheapest request over its own persistent
         connection; raises ApiError for an error response, and TransportError without a
@@ -61,9 +59,7 @@ class ServerProbe:
         self._renew = renew
         self._close = close
         self._clock = clock
-        self._threads = threads or Threads.timed_by(clock)
-        self._every_seconds = every_seconds
-        self._retry_seconds = retry_seconds
+        self._threads = threads or Threads(clock)
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
         self._answered_at = clock.monotonic()
@@ -97,16 +93,16 @@ class ServerProbe:
         return [self.name] if self._thread.is_alive() else []
 
     def _run(self) -> None:
-        while not self._clock.wait(self._stopping, self._pause_seconds()):
+        while True:
+            pause = _RETRY_SECONDS if self.last_error else _EVERY_SECONDS
+            if self._clock.wait(self._stopping, pause):
+                return
             try:
                 self.probe_once()
             except StoppedError:
                 if not self._stopping.is_set():
                     raise
                 return
-
-    def _pause_seconds(self) -> float:
-        return self._retry_seconds if self.last_error else self._every_seconds
 
     def probe_once(self) -> None:
         """Probe once. Blocks as long as the probe does. Raises StoppedError."""

@@ -156,7 +156,7 @@ class EventRecorder:
         self._source = source
         self._clock = clock
         self._uniform = uniform
-        self._threads = threads or Threads.timed_by(clock)
+        self._threads = threads or Threads(clock)
         self._queue = EventQueue(clock)
         self._ending = threading.Event()  # no pause before the next try, the last one
         self._stopping = threading.Event()

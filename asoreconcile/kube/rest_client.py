@@ -163,7 +163,7 @@ class RestClient:
     @cached_property
     def own_loop(self) -> StreamLoop:
         """The loop whose thread receives the streams of blocking readers."""
-        return self.loop(Threads.timed_by(self._clock))
+        return self.loop(Threads(self._clock))
 
     def await_news(self, news: StopSignal, pause: float | None) -> None:
         """Block until there is news, or for a pause that the limiter asks for.

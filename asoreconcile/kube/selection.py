@@ -23,7 +23,8 @@ def check_selector(name: str, selector: object) -> None:
         raise TypeError(f"{said}: write it as a text, such as 'app=mine,tier!=test'")
 
 
-def _check_selector(_selection: object, field: Any, selector: object) -> None:
+def selector_validator(_holder: object, field: Any, selector: object) -> None:
+    """Validate a field of a class of attrs (`check_selector`)."""
     check_selector(field.name, selector)
 
 
@@ -43,10 +44,10 @@ class Selection:
     resource: ApiResource = attrs.field(validator=_check_resource)
     namespace: str | None = None
     label_selector: str = attrs.field(
-        default="", kw_only=True, validator=_check_selector
+        default="", kw_only=True, validator=selector_validator
     )
     field_selector: str = attrs.field(
-        default="", kw_only=True, validator=_check_selector
+        default="", kw_only=True, validator=selector_validator
     )
     metadata_only: bool = attrs.field(default=False, kw_only=True)
 

@@ -24,7 +24,7 @@ from asoreconcile.runtime.options import ControllerOptions
 from asoreconcile.runtime.reconciler import Reconcile, Reconciler, reconcile_of
 from asoreconcile.runtime.sources import CacheSync, EventSources, Watch
 from asoreconcile.runtime.worker import Worker
-from asoreconcile.runtime.worker_pool import StartThread, WorkerPool, start_daemon
+from asoreconcile.runtime.worker_pool import WorkerPool
 
 _log = Logger(__name__)
 # Slow calls may legitimately take minutes, and a restart would only repeat them.
@@ -45,7 +45,6 @@ class Controller:
         kind: str = "",
         metrics: RuntimeMetrics | None = None,
         threads: Threads | None = None,
-        start_thread: StartThread = start_daemon,
         tracing: Tracing | None = None,
     ) -> None:
         """name: unique in a process; the `controller` label and log field.
@@ -91,7 +90,6 @@ class Controller:
             idle_seconds=options.idle_seconds,
             on_tick=self._in_flight.report_stuck,
             threads=threads,
-            start_thread=start_thread,
         )
         self._cache_sync = CacheSync(
             clock,

@@ -15,11 +15,8 @@ from prometheus_client.exposition import choose_encoder
 from asoreconcile.runtime.debug import DebugPages
 from asoreconcile.runtime.health import CheckResult, HealthChecks, HealthReport
 from asoreconcile.serving.connection_handler import READ_SECONDS
-from asoreconcile.serving.listener import Listener, ListenError
+from asoreconcile.serving.listener import OFF, Listener, ListenError
 from asoreconcile.serving.messages import ServerRequest, ServerResponse
-
-OFF = ("", "0")
-"""Addresses that disable the server."""
 
 
 @attrs.frozen
@@ -59,35 +56,32 @@ class Endpoints:
         self._registry = registry
         self._checks = {item.name: item for item in checks}
         self._guard = access.guard if access else None
-        self._listener: Listener | None = None
-        if address not in OFF:
-            self._listener = Listener(
-                address,
-                self.answer,
-                tls=access.tls if access else None,
-                read_seconds=read_seconds,
-                is_urgent=self._is_probe,
-            )
+        self._listener = Listener(
+            address,
+            self.answer,
+            tls=access.tls if access else None,
+            read_seconds=read_seconds,
+            is_urgent=self._is_probe,
+        )
 
     @property
     def port(self) -> int:
         """The port of the listening socket; 0 if the service does not listen."""
-        return self._listener.port if self._listener else 0
+        return self._listener.port
 
     def start(self) -> None:
         """Listen, and serve on threads. Raises ListenError if it cannot."""
-        if self._listener is not None:
-            self._listener.start()
+        self._listener.start()
 
     def lost(self) -> str:
         """Return why the listener failed, or "" while it works."""
-        return self._listener.lost() if self._listener else ""
+        return self._listener.lost()
 
     def stop(self, timeout_seconds: float) -> list[str]:
         """Stop listening, and finish the responses in progress."""
         if self._debug is not None:
             self._debug.stop()
-        left = self._listener.stop(timeout_seconds) if self._listener else 0
+        left = self._listener.stop(timeout_seconds)
         return [f"{self.name} ({left} answers)"] if left else []
 
     def answer(self, request: ServerRequest) -> ServerResponse:

@@ -128,16 +128,13 @@ class HealthChecks:
 class CachesSynced:
     """A readiness check that the caches have synced.
 
-    A kind that has not synced after `degraded_after_seconds` is reported but no longer
+    A kind that has not synced for `DEGRADED_AFTER_SECONDS` is reported but no longer
     fails readiness: one missing permission must not take down the webhooks of all other
     kinds.
     """
 
-    def __init__(
-        self, clock: Clock, *, degraded_after_seconds: float = DEGRADED_AFTER_SECONDS
-    ) -> None:
+    def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._degraded_after_seconds = degraded_after_seconds
         self._lock = threading.Lock()
         self._sources: dict[
             str, tuple[Callable[[], bool], Callable[[], str], float]
@@ -181,7 +178,7 @@ class CachesSynced:
                 details.append(f"{kind}: synced")
                 continue
             # Ready anyway: the other kinds are served meanwhile.
-            degraded = now - since >= self._degraded_after_seconds
+            degraded = now - since >= DEGRADED_AFTER_SECONDS
             reason = last_error()
             converts = not waits_for_conversion and _CONVERSION in reason
             ok = ok and (degraded or converts)

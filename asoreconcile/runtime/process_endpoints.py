@@ -9,12 +9,7 @@ from asoreconcile.cache.informer import Informer
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.observability.metrics import RuntimeMetrics
 from asoreconcile.runtime.debug import DebugPages
-from asoreconcile.runtime.endpoints import (
-    OFF,
-    Access,
-    ListenersAlive,
-    endpoints_at,
-)
+from asoreconcile.runtime.endpoints import Access, ListenersAlive, endpoints_at
 from asoreconcile.runtime.health import (
     CachesSynced,
     HealthChecks,
@@ -24,6 +19,7 @@ from asoreconcile.runtime.health import (
 from asoreconcile.runtime.metrics_authorization import metrics_access, review_client
 from asoreconcile.runtime.process_parts import ProcessParts
 from asoreconcile.runtime.runnable import Runnable
+from asoreconcile.serving.listener import OFF
 from asoreconcile.webhooks.serving_certificates import (
     SelfSignedCertificate,
     ServingCertificates,

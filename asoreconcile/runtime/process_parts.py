@@ -31,7 +31,7 @@ class ProcessParts:
 
         clock: None is the system clock.
         """
-        threads = Threads.timed_by(clock) if clock else Threads()
+        threads = Threads(clock)
         # Not prometheus-client's global registry, in which two applications of one
         # process would collide.
         registry = CollectorRegistry()

@@ -15,7 +15,7 @@ from asoreconcile.base.errors import is_own_stop
 from asoreconcile.base.log import Logger
 from asoreconcile.base.signatures import check_takes
 from asoreconcile.queue.deadline_timer import DeadlineTimer
-from asoreconcile.runtime.worker_pool import StartThread, start_daemon
+from asoreconcile.runtime.worker_pool import start_daemon
 
 _log = Logger(__name__)
 # A check reads a few flags, and services wait for it: poll often.
@@ -149,20 +149,18 @@ class RunnableFunc:
         run: Callable[[threading.Event], object],
         *,
         clock: Clock,
-        start_thread: StartThread = start_daemon,
     ) -> None:
         check_takes(run, "stop", what="task")
         self.name = name
         self._run = run
         self._clock = clock
-        self._start_thread = start_thread
         self._stop = threading.Event()
         self._ended = threading.Event()
         self.on_failure: Callable[[BaseException], None] | None = None
 
     def start(self) -> None:
         """Start the thread; returns at once."""
-        self._start_thread(self.name, self._guarded)
+        start_daemon(self.name, self._guarded)
 
     def stop(self, timeout_seconds: float) -> list[str]:
         """Ask the function to end and wait; returns its name if it still runs."""

@@ -5,7 +5,7 @@ With hundreds of kinds, most of them quiet, permanent threads would waste memory
 
 import threading
 from collections.abc import Callable, Hashable
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.log import Logger
@@ -21,12 +21,6 @@ _AGAIN_SECONDS = 30.0
 _RETRY_SECONDS = 1.0
 
 Key = TypeVar("Key", bound=Hashable)
-
-
-class StartThread(Protocol):
-    """Starts a daemon thread (TH-10)."""
-
-    def __call__(self, name: str, target: Callable[[], None]) -> Any: ...
 
 
 def start_daemon(name: str, target: Callable[[], None]) -> None:
@@ -54,7 +48,6 @@ class WorkerPool(Generic[Key]):
         idle_seconds: float,
         on_tick: Callable[[], None] = lambda: None,
         threads: Threads | None = None,
-        start_thread: StartThread = start_daemon,
     ) -> None:
         """work: called with each taken key; the pool always calls `done` after it.
         idle_seconds: a worker that was not needed for this long ends (after at most
@@ -68,8 +61,8 @@ class WorkerPool(Generic[Key]):
         self._most = most
         self._idle_seconds = idle_seconds
         self._on_tick = on_tick
-        self._threads = threads or Threads.timed_by(clock)
-        self._start_thread = start_thread
+        self._threads = threads or Threads(clock)
+        self._start_thread = start_daemon
         self._lock = threading.Lock()
         self._workers = 0
         self._starting = 0

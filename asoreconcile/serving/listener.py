@@ -27,6 +27,9 @@ from asoreconcile.serving.messages import RequestHandler
 
 _log = Logger(__name__)
 
+OFF = ("", "0")
+"""Addresses that disable a server."""
+
 _HANDSHAKE_SECONDS = 10.0
 _MAX_CONNECTIONS = 512
 # For probes: slow clients that fill the port must not cause a restart of the pod.
@@ -60,7 +63,8 @@ class Listener:
         is_urgent: Callable[[str], bool] = lambda _: False,
     ) -> None:
         """address: `:8081` (every address of the machine), `127.0.0.1:0` (any free
-        port), `[::1]:8081`. Raises ListenError for any other address.
+        port), `[::1]:8081`; "0" and "" never listen. Raises ListenError for any other
+        address.
 
         tls: returns the context for the next TLS handshake; None for plain HTTP.
         max_body_bytes: limit of a request for a target.
@@ -74,7 +78,8 @@ class Listener:
         from a reserve if all places are taken.
         """
         self.address = address
-        self._host, self._port = _parse(address)
+        self.is_off = address in OFF
+        self._host, self._port = ("", 0) if self.is_off else _parse(address)
         self._limits = ServerLimits(
             answer, methods, max_body_bytes, read_seconds, is_urgent
         )
@@ -96,6 +101,8 @@ class Listener:
 
     def start(self) -> None:
         """Listen, and answer on threads. Raises ListenError if it cannot."""
+        if self.is_off:
+            return
         try:
             self._server = _Server(
                 (self._host, self._port), self._limits, self._limiter, tls=self._tls

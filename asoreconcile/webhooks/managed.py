@@ -113,7 +113,7 @@ class ManagedCertificates:
         self._clock = clock
         self._targets = targets
         self._metrics = metrics
-        self._threads = threads or Threads.timed_by(clock)
+        self._threads = threads or Threads(clock)
         self._secrets = Informer(
             client,
             SECRETS,

@@ -55,9 +55,6 @@ from asoreconcile.webhooks.serving_certificates import (
     ServingCertificates,
 )
 
-OFF = ("", "0")
-"""Addresses that disable the server."""
-
 # Connections over HTTP/1.1, of which one address may use 60.
 _CONNECTIONS = 80
 _TIMEOUT_SECONDS = 10.0  # the API server's own default
@@ -132,17 +129,15 @@ class WebhookServer:
         conversions = limits.max_conversions or os.cpu_count() or 1
         self._work = ReviewWork(clock, conversions=conversions)
         self._limits = limits
-        self._listener: Listener | None = None
-        if address not in OFF:
-            self._listener = Listener(
-                address,
-                self.answer,
-                methods=("POST",),
-                tls=self._context,
-                max_body_bytes=self._max_bytes,
-                max_connections=_CONNECTIONS,
-                memory_bytes=limits.memory_bytes,
-            )
+        self._listener = Listener(
+            address,
+            self.answer,
+            methods=("POST",),
+            tls=self._context,
+            max_body_bytes=self._max_bytes,
+            max_connections=_CONNECTIONS,
+            memory_bytes=limits.memory_bytes,
+        )
 
     def validate(
         self, path: str, *chain: Validate, on: WebhookRules | None = None
@@ -209,33 +204,31 @@ class WebhookServer:
     @property
     def port(self) -> int:
         """The port it listens on; 0 if it does not listen."""
-        return self._listener.port if self._listener else 0
+        return self._listener.port
 
     def start(self) -> None:
         """Listen, and serve on threads. Raises ListenError if it cannot."""
-        if self._listener is not None:
-            self._listener.start()
+        self._listener.start()
 
     def drain(self) -> None:
         """Close each connection after its answer from now on: clients connect again."""
-        if self._listener is not None:
-            self._listener.drain()
+        self._listener.drain()
 
     def stop(self, timeout_seconds: float) -> list[str]:
         """Stop listening, and finish the responses in progress."""
-        left = self._listener.stop(timeout_seconds) if self._listener else 0
+        left = self._listener.stop(timeout_seconds)
         return [f"{self.name} ({left} reviews)"] if left else []
 
     def lost(self) -> str:
         """Return why it stopped listening without `stop`, or ""."""
-        return self._listener.lost() if self._listener else ""
+        return self._listener.lost()
 
     def problem(self) -> str:
         """Return why it is unreachable, or ""; makes a TLS handshake with its own port.
 
         Blocks for at most 2 s. Rule: WH-8.
         """
-        if self._listener is None:
+        if self._listener.is_off:
             return ""
         try:
             _check_handshake(self._listener.reachable_at)

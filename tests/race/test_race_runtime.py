@@ -170,8 +170,8 @@ def test_ct1_a_gate_that_opens_as_all_ends_hires_nobody_after_the_end():
                 clock=clock,
                 most=2,
                 idle_seconds=30,
-                start_thread=lambda name, _, hired=hired: hired.append(name),
             )
+            pool._start_thread = lambda name, _, hired=hired: hired.append(name)
             gate = CacheSync(
                 clock, lambda _, pool=pool: pool.open(), timeout_seconds=60
             )
@@ -208,8 +208,8 @@ class Crew:
                 clock=self.clock,
                 most=self.most,
                 idle_seconds=0.5,
-                start_thread=self.start,
             )
+            self.pool._start_thread = self.start
 
     def on_ready(self):
         self.pool.scale_up()
@@ -294,9 +294,8 @@ def test_th8_every_key_finds_a_worker_on_a_machine_that_refuses_most_threads():
         pool.scale_up()
 
     queue = WorkQueue("race", clock=clock, on_ready=scale_up)
-    pool = WorkerPool(
-        queue, work, clock=clock, most=4, idle_seconds=0.5, start_thread=start
-    )
+    pool = WorkerPool(queue, work, clock=clock, most=4, idle_seconds=0.5)
+    pool._start_thread = start
     pool.open()
 
     def add(number):

@@ -58,7 +58,7 @@ def test_th9_a_watch_takes_all_that_comes_and_its_end_leaves_nothing():
         interleaving, dice = Interleaving(seed), random.Random(seed)
         with interleaving.locks():
             clock = FakeClock()
-            threads = Pool.timed_by(clock)
+            threads = Pool(clock)
             workers = WatchWorkers(clock=clock, threads=threads)
             watches = [Watch(dice, interleaving.switch) for _ in range(2)]
             for watch in watches:

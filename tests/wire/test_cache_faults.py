@@ -107,18 +107,16 @@ def stored(client):
     return found
 
 
-@pytest.mark.parametrize("threads", ["shared", "own"])
 @pytest.mark.parametrize("streaming", [True, False], ids=["streamed", "listed"])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_rf13_in4_bad_connections_lose_and_invent_nothing(
-    server, client, seed, streaming, threads
+    server, client, seed, streaming
 ):
     server.faults = faults = SeededFaults(seed, "/configmaps")
     dice = random.Random(seed)
-    clock, runner = QuickClock(), None
-    if threads == "shared":
-        kept = Threads.timed_by(clock)
-        runner = SharedThreads(client, clock=QuickTimers(clock), threads=kept)
+    clock = QuickClock()
+    timers = QuickTimers(clock)
+    runner = SharedThreads(client, clock=timers, threads=Threads(clock))
     informer = Informer(
         client,
         CONFIG_MAPS,
@@ -143,5 +141,4 @@ def test_rf13_in4_bad_connections_lose_and_invent_nothing(
         assert sum(faults.done.values()) > 10, faults.done
     finally:
         assert informer.stop(20) == []
-        if runner is not None:
-            runner.stop()
+        runner.stop()

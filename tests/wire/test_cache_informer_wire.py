@@ -30,14 +30,10 @@ def clock():
     return QuickClock()
 
 
-@pytest.fixture(params=["shared", "own"])
-def runner(request, client, clock):
-    """Its watches' threads: shared as by `Informers`, or its own."""
-    if request.param == "own":
-        yield None
-        return
+@pytest.fixture
+def runner(client, clock):
     timers = QuickTimers(clock)
-    shared = SharedThreads(client, clock=timers, threads=Threads.timed_by(clock))
+    shared = SharedThreads(client, clock=timers, threads=Threads(clock))
     yield shared
     shared.stop()
 

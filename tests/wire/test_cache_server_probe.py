@@ -8,6 +8,7 @@ from prometheus_client import CollectorRegistry
 
 from asoreconcile.base.clock import SystemClock
 from asoreconcile.base.errors import StoppedError
+from asoreconcile.cache import server_probe
 from asoreconcile.cache.events import Added
 from asoreconcile.cache.informers import Informers
 from asoreconcile.cache.server_probe import ServerProbe
@@ -43,8 +44,6 @@ class Scene:
             self.renew,
             clock=SystemClock(),
             close=self.prober.close,
-            every_seconds=0.2,
-            retry_seconds=0.05,
         )
         self.seen = []
 
@@ -77,7 +76,9 @@ class Scene:
 
 
 @pytest.fixture
-def scene(tmp_path):
+def scene(tmp_path, monkeypatch):
+    monkeypatch.setattr(server_probe, "_EVERY_SECONDS", 0.2)
+    monkeypatch.setattr(server_probe, "_RETRY_SECONDS", 0.05)
     with KubeServer() as server:
         server.write_kubeconfig(tmp_path / "kubeconfig")
         config = load(str(tmp_path / "kubeconfig"))

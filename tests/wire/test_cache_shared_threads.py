@@ -34,7 +34,7 @@ def clock():
 
 @pytest.fixture
 def threads(clock):
-    return RecordedThreads.timed_by(clock)
+    return RecordedThreads(clock)
 
 
 @pytest.fixture
@@ -118,7 +118,7 @@ def test_a_closed_client_ends_all_watches(client, informers):
 
 def test_th10_a_watch_whose_thread_would_die_is_made_again(client, monkeypatch):
     clock = QuickClock()
-    threads = Threads.timed_by(clock)
+    threads = Threads(clock)
     informers = Informers(client, clock=clock, threads=threads)
     informer = informers.of(CONFIG_MAPS)
     heard = Heard(informer)

@@ -225,9 +225,9 @@ def scarce(config):
             KubeClient(config, user_agent="scarce", max_retries=0),
             LeaderElectionOptions(KEY.name, KEY.namespace, "scarce", timing),
             clock=SystemClock(),
-            start_thread=start_thread,
             threads=threads,
         )
+        elector._start_thread = start_thread
         made.append(elector)
         return elector, Queue()
 
@@ -267,7 +267,9 @@ def test_le5_who_finds_no_thread_to_lead_leaves_it_to_others(scarce, quick):
 
 
 def test_le6_an_election_that_could_not_begin_holds_up_no_stop(scarce):
-    elector, told = scarce(threads=ScarceThreads())
+    threads = ScarceThreads()
+    threads.refusals = 2  # that of the watch, which comes later, and the elector's own
+    elector, told = scarce(threads=threads)
     with pytest.raises(RuntimeError, match="can't start new thread"):
         elector.start(**say(told))
     assert elector.stop(60, release=True) == []

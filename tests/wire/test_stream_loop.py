@@ -7,7 +7,7 @@ import threading
 
 import pytest
 from loopreader import WAIT_SECONDS, Reader
-from recordedthreads import RecordedThreads, ScarceThreads
+from recordedthreads import RecordedThreads, ScarceThreads, threads_that_wait
 from scarcedescriptors import exhausted_descriptors
 from scriptedpeer import Peer
 
@@ -358,7 +358,7 @@ def test_th10_a_loop_that_dies_ends_its_streams_and_is_started_again(
         waited.wait(WAIT_SECONDS)
         return False
 
-    threads = Threads(wait=wait)
+    threads = threads_that_wait(wait)
     server, loop = serving(threads=threads)
     readers = [Reader(loop).answered() for _ in range(3)]
     assert [reader.read() for reader in readers] == [b"first"] * 3

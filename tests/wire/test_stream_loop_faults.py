@@ -5,9 +5,9 @@ import threading
 import pytest
 from h2peer import greet
 from loopreader import LIMITS, WAIT_SECONDS, Reader
+from recordedthreads import threads_that_wait
 
 from asoreconcile.base.errors import StoppedError
-from asoreconcile.base.threads import Threads
 from asoreconcile.wire.errors import WireError
 from asoreconcile.wire.request import WireRequest
 
@@ -197,7 +197,7 @@ class Bad:
 
 def test_th10_a_reader_that_raises_keeps_none_from_being_told(serving_h2):
     """It is a defect, and ends all streams; yet each reader learns of it."""
-    threads = Threads(wait=lambda *_: False)
+    threads = threads_that_wait(lambda *_: False)
     peer, loop = serving_h2(loop={"threads": threads})
     before = opened(loop, 30)
     bad = [Bad(loop, lambda stream: stream.received > 5) for _ in range(10)]
@@ -233,7 +233,7 @@ def test_th9_a_loop_that_is_closed_while_it_is_down_leaves_no_descriptor(serving
         down.set()
         return event.wait(WAIT_SECONDS)
 
-    peer, loop = serving_h2(loop={"threads": Threads(wait=wait)})
+    peer, loop = serving_h2(loop={"threads": threads_that_wait(wait)})
     bad = Bad(loop, lambda stream: stream.received > 5)
     peer.wait_for_streams(1)
     peer.streams[0].send(b"what it is told of")

@@ -8,6 +8,7 @@ import threading
 import pytest
 from h2peer import h2_serving
 from loopreader import LIMITS, WAIT_SECONDS, Reader
+from recordedthreads import threads_that_wait
 from scriptedpeer import Peer
 
 from asoreconcile.base.errors import StoppedError
@@ -225,7 +226,7 @@ def test_th9_the_loop_is_closed_meanwhile(server, loop, patient):
 
 
 def test_th10_the_loop_dies_meanwhile(server, make_loop, patient, monkeypatch):
-    loop = make_loop(threads=Threads(wait=lambda *_: False))
+    loop = make_loop(threads=threads_that_wait(lambda *_: False))
     first, others = held(loop)
     act, deaths = LoopGroup.act, [MemoryError()]
 

@@ -42,7 +42,7 @@ from asoreconcile.runtime.leaderelection.lease import (
     identity_of,
 )
 from asoreconcile.runtime.leaderelection.lease_lock import LeaseLock, ObservedLease
-from asoreconcile.runtime.worker_pool import StartThread, start_daemon
+from asoreconcile.runtime.worker_pool import start_daemon
 
 _log = Logger(__name__)
 
@@ -65,15 +65,14 @@ class LeaseElector:
         clock: Clock,
         metrics: RuntimeMetrics | None = None,
         jitter: Callable[[], float] = random.random,
-        start_thread: StartThread = start_daemon,
         threads: Threads | None = None,
     ) -> None:
         """client: client used by this elector only, without retries, with
         `timing.request_seconds` as its read timeout. `stop` closes it.
         options: options with a namespace; `lease_elector` fills in a default. Rule:
         LE-1.
-        start_thread: starts the thread of `elected`. threads: starts the elector's own
-        thread; share one per process to report threads that died.
+        threads: starts the elector's own thread; share one per process to report
+        threads that died.
         """
         lease = ObjectKey(options.namespace, options.lease)
         # Host names are reused: a pod must not mistake its predecessor's lease for its
@@ -90,8 +89,8 @@ class LeaseElector:
         )
         self._status = metrics.leader(lease.name) if metrics else None
         self._jitter = jitter
-        self._start_thread = start_thread
-        self._threads = threads or Threads.timed_by(clock)
+        self._start_thread = start_daemon
+        self._threads = threads or Threads(clock)
         self._fence = LeaseFence(clock, self._expired)
         self._lease_lock = LeaseLock(
             client,

@@ -26,7 +26,7 @@ def clock():
 
 @pytest.fixture
 def threads(clock):
-    return Threads.timed_by(clock)
+    return Threads(clock)
 
 
 class Scripted:

@@ -9,6 +9,7 @@ import json
 
 import pytest
 from scriptedapi import Page, Script, config_map, initial_end
+from watchthread import WatchThread
 
 from asoreconcile.base import jsontext
 from asoreconcile.base.foreign_json import NoNumber
@@ -66,6 +67,7 @@ def read():
             uniform=lambda low, _high: low,
             streaming=script.support,  # type: ignore[attr-defined]
             report=reports.append,
+            runner=WatchThread(script, clock),
         )
         started.append(informer)
         informer.start()

@@ -6,6 +6,7 @@ import threading
 
 import pytest
 from scriptedapi import QUIET, Page, Script, bookmark, config_map, initial_end
+from watchthread import WatchThread
 
 from asoreconcile.base.objects import ObjectKey, gvk_of, resource_version, uid_of
 from asoreconcile.cache.informer import Informer
@@ -69,6 +70,7 @@ def run():
             uniform=uniform or (lambda low, _high: low),
             streaming=support,
             report=report,
+            runner=WatchThread(script, clock),
         )
         script.support = support  # type: ignore[attr-defined]
         heard = []

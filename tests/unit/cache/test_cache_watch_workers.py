@@ -64,7 +64,7 @@ class Watch:
 class Scene:
     def __init__(self):
         self.clock = FakeClock()
-        self.threads = RecordedThreads.timed_by(self.clock)
+        self.threads = RecordedThreads(self.clock)
         self.workers = WatchWorkers(clock=self.clock, threads=self.threads)
         self.watches = []
 

@@ -147,7 +147,7 @@ class Picky(Away):
 
 def test_an_event_that_cannot_be_written_silences_no_other():
     clock, client = QuickClock(), Picky(0)
-    threads = Threads.timed_by(clock)
+    threads = Threads(clock)
     recorder = EventRecorder(client, "tests", clock=clock, threads=threads)
     recorder.start()
     recorder.event(OBJ, "Normal", "Bad", "made it")

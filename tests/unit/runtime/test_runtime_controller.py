@@ -115,7 +115,7 @@ def script():
 def make(clock, script, registry):
     made = []
 
-    def build(*, kind="", start_thread=start_daemon, **options):
+    def build(*, kind="", **options):
         options.setdefault("limiter", ItemExponential(1.0, 60.0, clock=clock))
         controller = Controller(
             "vnet",
@@ -124,7 +124,6 @@ def make(clock, script, registry):
             clock=clock,
             kind=kind,
             metrics=RuntimeMetrics(registry),
-            start_thread=start_thread,
         )
         made.append(controller)
         return controller
@@ -942,7 +941,8 @@ def test_progress_fails_when_no_worker_can_be_started_for_a_minute(make, script,
             raise RuntimeError("can't start new thread")
         threads.pop()(name, target)
 
-    controller = make(start_thread=start)
+    controller = make()
+    controller._pool._start_thread = start
     controller.start()
     controller.enqueue(KEY)
     clock.advance(59)

@@ -118,7 +118,7 @@ def test_names_are_unique_and_can_be_removed(checks):
 def test_readiness_waits_for_caches_but_not_for_ever():
     clock = FakeClock()
     synced = {"VNet": False, "Subnet": True}
-    check = CachesSynced(clock, degraded_after_seconds=120)
+    check = CachesSynced(clock)
     check.watch("VNet", lambda: synced["VNet"], lambda: "forbidden")
     check.watch("Subnet", lambda: synced["Subnet"])
     assert check() == CheckResult(

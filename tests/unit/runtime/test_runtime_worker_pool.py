@@ -48,14 +48,11 @@ def threads():
 
 @pytest.fixture
 def pool(line, threads):
-    return WorkerPool(
-        line,
-        lambda item: None,
-        clock=FakeClock(),
-        most=2,
-        idle_seconds=30,
-        start_thread=lambda _name, target: threads.append(target),
+    made = WorkerPool(
+        line, lambda item: None, clock=FakeClock(), most=2, idle_seconds=30
     )
+    made._start_thread = lambda _name, target: threads.append(target)
+    return made
 
 
 def test_th8_a_key_has_one_worker_hired_though_it_has_not_begun(line, pool, threads):
@@ -108,8 +105,8 @@ def exhausted(line, threads):
         clock=clock,
         most=3,
         idle_seconds=30,
-        start_thread=start,
     )
+    made._start_thread = start
     made.clock, made.left = clock, left  # type: ignore[attr-defined]
     return made
 
@@ -178,8 +175,8 @@ def test_a_key_that_nothing_can_be_done_with_ends_no_worker_and_comes_again(
         most=1,
         idle_seconds=30,
         threads=kept,
-        start_thread=lambda _name, target: threads.append(target),
     )
+    pool._start_thread = lambda _name, target: threads.append(target)
     other = ObjectKey("ns", "b")
     pool.open()
     line.waiting, line.found = 1, [Item(KEY, 0), Item(other, 0), None]

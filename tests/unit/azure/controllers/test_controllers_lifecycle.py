@@ -134,7 +134,7 @@ def world():
             None,
         )
 
-    threads = Threads.timed_by(clock)
+    threads = Threads(clock)
     made = World(clock, threads, kinds, None, passes, caches, forgotten)
     made.lifecycle = Lifecycle(
         kinds,
