@@ -139,7 +139,7 @@ class LookupNeededError(AsoreconcileError):
 
 
 class _Nobody:
-    """A stand-in for Azure and the cluster, which must not be called here."""
+    """A double of Azure and the cluster, which must not be called here."""
 
     def __getattr__(self, name: str) -> Any:
         raise LookupNeededError(f"needs a lookup ({name}) that the pair does not hold")

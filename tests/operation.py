@@ -93,7 +93,7 @@ class Operation:
         self._stack.close()
 
     def environment(self) -> dict[str, str]:
-        """What a manager is told of the two servers, and of delays."""
+        """Return a manager's variables about the two servers and delays."""
         is_delayed = _DELAYS & os.environ.keys()
         delayed = {"PYTHONPATH": DELAYED} if is_delayed else {}
         return {
@@ -199,7 +199,9 @@ class Operation:
                     raise
 
     def delete(self, obj: JsonObject) -> None:
-        """Whoever comes first: an object whose owner went is collected."""
+        """Delete an object, unless the server has already collected it after its
+        owner.
+        """
         with suppress(NotFoundError):
             self.client.delete(resource_for(obj), _key(obj))
 
@@ -277,7 +279,7 @@ class Operation:
     ) -> JsonObject | None:
         """Block until `holds(object or None)`; follows the object by watching it.
 
-        resource: at which to look, where that is not the version of obj.
+        resource: the resource to watch, if it is not that of obj's version.
         """
         resource = resource or resource_for(obj)
         key = _key(obj) if resource.namespaced else key_of(obj)

@@ -1,4 +1,4 @@
-"""What is shipped: one wheel that imports in a clean environment."""
+"""The shipped package: one wheel that can be imported in a clean environment."""
 
 import ast
 import re
@@ -34,7 +34,7 @@ print(asoreconcile.__file__)
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    """The wheel, unpacked: what an installation would hold, without the network."""
+    """The unpacked wheel: the files of an installation, made without the network."""
     build = pytest.importorskip("hatchling.builders.wheel", reason="needs hatchling")
     folder = tmp_path_factory.mktemp("wheel")
     (path,) = build.WheelBuilder(str(ROOT)).build(
@@ -59,8 +59,8 @@ def test_every_module_of_the_wheel_imports(wheel):
     assert done.stdout.startswith(str(wheel))
 
 
-# What runs where the engine may be missing: `expressions.process` and `kube.kubeconfig`
-# say which extra it is before they load these.
+# Modules that fail without an extra: `expressions.process` and `kube.kubeconfig` name
+# the missing extra before they load these.
 SAID_BY_OTHERS = {
     "asoreconcile.azure.expressions.engine",
     "asoreconcile.azure.expressions.environment",
@@ -68,7 +68,7 @@ SAID_BY_OTHERS = {
     "asoreconcile.azure.expressions.syntax",
     "asoreconcile.kube.auth_provider",
 }
-# A finder that comes first and knows of nothing but what to refuse.
+# A finder that precedes all others and only refuses modules.
 WITHOUT_EXTRAS = """
 import importlib, pkgutil, sys
 from asoreconcile.base import extras
@@ -247,7 +247,7 @@ def test_the_wheel_holds_the_kinds_and_the_licence(wheel):
 
 @pytest.mark.parametrize("room", ["asoreconcile", "controllers", "extensions", "cmd"])
 def test_rooms_are_imported_by_their_full_name(room):
-    """`import controllers` would make a second copy; `cmd` is nobody's library."""
+    """`import controllers` would make a second copy, and `cmd` is not a library."""
     paths = list((ROOT / room).rglob("*.py"))
     assert paths
     for path in paths:
@@ -268,7 +268,7 @@ def _imported(path):
             yield node.module or ""
 
 
-# What a distribution is imported as, where that is not its own name.
+# The module of each distribution whose module has another name.
 MODULES = {
     "azure-core": "azure.core",
     "azure-identity": "azure.identity",
@@ -301,7 +301,7 @@ SHIPPED = ("asoreconcile", "controllers", "extensions", "cmd")
 def _listed(*, dev):
     """The modules of the distributions that pyproject.toml asks for, in any extra.
 
-    dev: also those for whoever works on the project.
+    dev: also the distributions for developers of the project.
     """
     project = _project()
     asked = list(project["dependencies"])
@@ -377,8 +377,8 @@ def test_what_the_tests_import_is_what_they_ask_for():
     ],
 )
 def test_what_is_locked_is_what_is_asked_for(lock, extras):
-    """Each dependency stands in the lock at a version that pyproject.toml takes, with
-    hashes, and no lock names where its packages came from.
+    """The lock names each dependency with hashes, at a version that pyproject.toml
+    allows, and no lock names where its packages came from.
     """
     text = (ROOT / lock / "requirements.txt").read_text()
     project = _project()

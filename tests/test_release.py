@@ -1,4 +1,4 @@
-"""What hack/release checks, writes and signs; the builds are tried by itself."""
+"""The checks, files and signatures of hack/release, which tries the builds itself."""
 
 import re
 import shutil
@@ -123,7 +123,7 @@ def test_a_signature_holds_for_the_file_that_was_signed(tmp_path):
 
 
 def test_what_a_public_name_lost_is_listed(tmp_path):
-    """In a repository of two commits, by griffe, where hack/env docs has made it."""
+    """griffe compares two commits of a repository; the test needs hack/env docs."""
     python = ROOT / ".venv-docs" / "bin" / "python"
     if not python.exists():
         pytest.skip("needs griffe: run hack/env docs")

@@ -1,7 +1,7 @@
 """Record the golden answers from a real kube-apiserver: `python tests/contract/record.py`.
 
 KUBEBUILDER_ASSETS names the folder with kube-apiserver and etcd (see hack/envtest).
-Writes golden.json beside this file.
+Writes golden.json into this file's folder.
 """
 
 import json

@@ -1,4 +1,6 @@
-"""Server-side apply: ownership of fields, conflicts, and what a manager drops."""
+"""Server-side apply: ownership of fields, conflicts, and fields that a manager
+drops.
+"""
 
 import json
 
@@ -26,7 +28,7 @@ def config_map(name: str, **data: str) -> Json:
 
 
 def managed(obj: Json, manager: str) -> Json:
-    """What a manager owns."""
+    """Return the fields that a manager owns."""
     entries = obj["metadata"]["managedFields"]
     return next(e for e in entries if e["manager"] == manager)
 
@@ -318,7 +320,9 @@ def test_applying_to_a_missing_namespace_is_not_found(server: Server):
 
 @pytest.mark.parametrize("sort", [MERGE, JSON_PATCH])
 def test_a_client_may_say_who_owns_what(server, namespace, sort):
-    """As kubectl does when it takes fields over from its client-side apply."""
+    """A client writes managedFields as kubectl does when it takes over fields from its
+    client-side apply.
+    """
     path = config_maps(namespace, "one")
     body = {"metadata": {"name": "one"}, "data": {"a": "b", "c": "d"}}
     made = server.post(config_maps(namespace), body, fieldManager="old").expect(201)

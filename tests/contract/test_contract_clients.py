@@ -1,4 +1,6 @@
-"""Clients nobody here wrote: the official Python client, and an operator made with kopf."""
+"""Clients of other projects: the official Python client, and an operator made with
+kopf.
+"""
 
 import importlib.util
 import json
@@ -153,7 +155,9 @@ def test_the_dynamic_client(
 def operator(
     server: Server, namespace: str, tmp_path: Path
 ) -> Iterator[Callable[[], str]]:
-    """A kopf operator over the widgets of the namespace; what it logged, when asked."""
+    """A running kopf operator for the widgets of the namespace. Yields a function that
+    returns its log.
+    """
     if importlib.util.find_spec("kopf") is None:
         pytest.skip("kopf is not installed")
     program = tmp_path / "operator.py"

@@ -1,8 +1,10 @@
-"""CRDs from classes are what controller-gen makes of equal Go types, field by field.
+"""CRDs from classes equal those that controller-gen makes of equal Go types, field by
+field.
 
-`controllergen/types.go` has the types. What controller-gen made of them is recorded
-beside it, without the texts of Kubernetes' own types; where Go and its modules are
-there (`go mod download` in that folder), it is made again and compared with the record.
+`controllergen/types.go` has the types. The CRD that controller-gen made of them is
+recorded in the same folder, without the texts of Kubernetes' own types. If Go and its
+modules are installed (`go mod download` in that folder), the CRD is made again and
+compared with the record.
 """
 
 import os
@@ -148,7 +150,9 @@ def test_each_field_is_as_controller_gen_has_it():
 
 
 def generated() -> dict[str, Any]:
-    """What controller-gen makes of the types now; skips where it cannot be run."""
+    """Return the CRD that controller-gen makes of the types now; skip the test if it
+    cannot run.
+    """
     go = shutil.which("go") or shutil.which("go", path="/usr/local/go/bin")
     if go is None:
         pytest.skip("controller-gen needs Go, which is not there")
@@ -176,5 +180,5 @@ def test_the_record_is_what_controller_gen_makes_of_the_go_types():
     assert made == yaml.safe_load(RECORD.read_text())
 
 
-if __name__ == "__main__":  # record anew
+if __name__ == "__main__":  # record once more
     sys.stdout.write(yaml.safe_dump(without_foreign_texts(generated())))

@@ -1,4 +1,6 @@
-"""What rules may cost: estimated when a CRD is written, and refused when too dear."""
+"""The costs of rules: estimated when a CRD is written, and refused if they are too
+high.
+"""
 
 import re
 

@@ -1,4 +1,6 @@
-"""Discovery and OpenAPI: what kubectl and other clients learn of a new kind."""
+"""Discovery and OpenAPI: the facts about a new kind that kubectl and other clients
+read.
+"""
 
 import uuid
 from collections.abc import Iterator

@@ -109,7 +109,9 @@ def field(name: str) -> str:
 
 @pytest.fixture
 def refusals(server: Server, namespace: str):
-    """The causes that the server gives for a value of a field; none where it takes it."""
+    """Return the causes for which the server refuses a field's value; none if it
+    accepts it.
+    """
     fields = {field(name): {"type": "string", "format": name} for name in TAKEN}
     for name, (sort, _, _) in NUMBERS.items():
         fields["n" + field(name)] = {"type": sort, "format": name}

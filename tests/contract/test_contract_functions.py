@@ -108,7 +108,7 @@ def manifest(server, rules):
 
 @pytest.fixture
 def answer(server, namespace):
-    """What a server says to an object that all of HOLD and FAIL are rules of."""
+    """A server's answer to an object whose rules are all of HOLD and FAIL."""
     made = manifest(server, [*HOLD, *FAIL])
     server.install(made)
     path = f"/apis/{made['spec']['group']}/v1/namespaces/{namespace}/functioneds"

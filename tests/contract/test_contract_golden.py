@@ -1,6 +1,7 @@
 """The recorded answers of a real kube-apiserver, field by field.
 
-`record.py` recorded them. What may differ, and why, is in the README beside this file.
+`record.py` recorded them. The README in this folder says which differences are allowed,
+and why.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""What a write may not say of an object's metadata, and how a request is understood."""
+"""Metadata that a write may not contain, and the interpretation of requests."""
 
 import pytest
 from contractclient import MERGE, config_maps, widget, widgets

@@ -1,7 +1,7 @@
 """Random sequences of writes: two servers, or a server and a plain model, agree.
 
-Compared are all answers, all objects and what a watch was told, but for versions, uids
-and times. With a real server it is the measure, else `widgetmodel` is.
+The tests compare all answers, all objects and the events of a watch, except versions,
+uids and times. A real server is the measure if there is one, else `widgetmodel` is.
 ASORECONCILE_CONTRACT_EXAMPLES sets how many sequences are tried.
 """
 
@@ -60,7 +60,7 @@ class Served:
     """A namespace of a server, as one side."""
 
     def __init__(self, server: Server, *, shows_owners: bool = False) -> None:
-        """shows_owners: objects with what managedFields say."""
+        """shows_owners: whether objects are compared with their managedFields."""
         self._server = server
         self._shows_owners = shows_owners
         self._context = server.namespace()
@@ -234,7 +234,7 @@ class Machine(stateful.RuleBasedStateMachine):
 def sides(
     servers: Callable[[str], Server], targets: tuple[str, ...]
 ) -> Callable[[], tuple[Side, Side]]:
-    """Makes both sides anew for each sequence."""
+    """Returns a function that makes new sides for each sequence."""
     embedded = servers("embedded")
 
     def make() -> tuple[Side, Side]:
@@ -248,7 +248,7 @@ def sides(
     return make
 
 
-@pytest.mark.real  # both servers at once, where there is a real one
+@pytest.mark.real  # both servers at once, if there is a real one
 def test_random_writes_have_the_same_outcome(
     sides: Callable[[], tuple[Side, Side]],
 ):

@@ -1,4 +1,4 @@
-"""Merge, JSON and strategic patches, and the bodies that are none."""
+"""Merge, JSON and strategic patches, and bodies that are not valid patches."""
 
 import pytest
 from contractclient import (

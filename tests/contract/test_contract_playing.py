@@ -1,4 +1,4 @@
-"""The one-line players of controllers, on both servers: what they write is taken."""
+"""The one-line players of controllers: both servers accept their writes."""
 
 from contextlib import closing, suppress
 from datetime import datetime

@@ -1,4 +1,6 @@
-"""ValidatingAdmissionPolicies: what they refuse, warn of, and how they are refused."""
+"""ValidatingAdmissionPolicies: their refusals and warnings, and policies that the
+server refuses.
+"""
 
 import itertools
 
@@ -55,8 +57,10 @@ class Bound:
         self.server.delete(f"{POLICIES}/{self.name}")
 
     def write(self, value="bad", *, when=lambda _: True):
-        """The answer to a ConfigMap, once it is what is waited for: policies come into
-        force a moment after they were written.
+        """Return the answer to a ConfigMap as soon as `when` holds for it.
+
+        The write is repeated, because policies come into force a moment after they were
+        written.
         """
         body = {"metadata": {"name": "one"}, "data": {"k": value}}
         path = config_maps(self.namespace)

@@ -65,7 +65,7 @@ class Written:
 
 
 def refused(answer):
-    """What an answer refuses: {(field, reason, message)}."""
+    """Return an answer's causes of refusal: {(field, reason, message)}."""
     causes = answer.refused(422, "Invalid")["details"]["causes"]
     return {(c["field"], c["reason"], c["message"]) for c in causes}
 

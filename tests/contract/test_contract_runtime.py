@@ -78,7 +78,7 @@ def test_rf11_informer_follows_a_kind(
     try:
         heard.until_synced()
         assert support.expected == streaming
-        # A first list is of what the server has at hand, which may be a moment old.
+        # The first list shows the server's cache, which may be a moment old.
         heard.until_named("m2")
         assert sorted(heard.shown()) == ["Added m0", "Added m1", "Added m2"]
         heard.clear()

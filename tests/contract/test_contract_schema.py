@@ -1,4 +1,6 @@
-"""What a CRD's schema does to objects: defaults, pruning, and refusals by field."""
+"""The effects of a CRD's schema on objects: defaults, pruning, and refusals by
+field.
+"""
 
 import json
 from typing import Any

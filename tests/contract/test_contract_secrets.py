@@ -1,4 +1,6 @@
-"""Secrets of Kubernetes' own types, and what a client cannot say of a new object."""
+"""Secrets of Kubernetes' own types, and fields of a new object that a client cannot
+set.
+"""
 
 import pytest
 from contractclient import Server

@@ -1,4 +1,4 @@
-"""Watches: where they begin, what they tell, how they end."""
+"""Watches: their beginnings, events and ends."""
 
 import itertools
 from collections.abc import Iterator

@@ -1,4 +1,6 @@
-"""Admission and conversion webhooks: who is asked what, and what its answer does."""
+"""Admission and conversion webhooks: the requests that they get, and the effects of
+their answers.
+"""
 
 import json
 import uuid
@@ -558,7 +560,7 @@ def test_a_conversion_may_not_change_who_an_object_is(server, hook, turning):
 
 
 def _condition(expression, **more):
-    """Of a webhook that is asked about the probe at any rate."""
+    """Return members of a webhook that is called for the probe in any case."""
     text = f"request.name == 'probe' || ({expression})"
     return {"matchConditions": [{"name": "wanted", "expression": text}], **more}
 

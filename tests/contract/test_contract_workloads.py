@@ -1,6 +1,7 @@
-"""The kinds that controllers own: what a server fills in, refuses, and has below them.
+"""The kinds that controllers own: a server's defaults and refusals, and their
+subresources.
 
-The same on both servers; what each sample becomes was recorded by `hack/kube-kinds`.
+Both servers behave the same; `hack/kube-kinds` recorded the result of each sample.
 """
 
 import copy

@@ -197,7 +197,9 @@ def _copied(stored: _Stored | None) -> dict[str, set[Owner]]:
 
 
 def _own(stored: _Stored, before: Json, owner: Owner) -> None:
-    """Make an updater the owner of what it changes; removed fields have no owner."""
+    """Make an updater the owner of the fields that it changes; removed fields have no
+    owner.
+    """
     spec: dict[str, Any] = stored.obj["spec"]
     for field in [field for field in stored.owners if field not in spec]:
         del stored.owners[field]
