@@ -50,15 +50,16 @@ class Answer:
 
     @property
     def json(self) -> Json:
-        return json.loads(self.text)
+        found: Json = json.loads(self.text)
+        return found
 
     @property
     def rv(self) -> str:
-        return self.json["metadata"]["resourceVersion"]
+        return str(self.json["metadata"]["resourceVersion"])
 
     @property
     def causes(self) -> list[Json]:
-        return self.json.get("details", {}).get("causes", [])
+        return list(self.json.get("details", {}).get("causes", []))
 
     def expect(self, status: int) -> Self:
         assert self.status == status, f"{self.status}: {self.text[:600]}"
@@ -126,7 +127,8 @@ class Server:
     @contextmanager
     def recording(self) -> Iterator[list[tuple[str, Answer]]]:
         """Record all requests of the block with their answers."""
-        self._journal = journal = []
+        journal: list[tuple[str, Answer]] = []
+        self._journal = journal
         try:
             yield journal
         finally:

@@ -464,7 +464,8 @@ class Maker:
             crd["spec"]["preserveUnknownFields"] = self._maybe()
 
     def _any_version(self, crd: Json) -> Json:
-        return self._pick(crd["spec"]["versions"] or [{}])
+        found: Json = self._pick(crd["spec"]["versions"] or [{}])
+        return found
 
     def _columns(self, crd: Json) -> None:
         made = []

@@ -52,7 +52,7 @@ def creates(server: Server, ns: str) -> None:
 
 def invalid_fields(server: Server, ns: str) -> None:
     path = widgets(ns)
-    for spec in (
+    refused: tuple[Json, ...] = (
         {"size": 101},
         {"size": -1},
         {"size": "one"},
@@ -66,7 +66,8 @@ def invalid_fields(server: Server, ns: str) -> None:
         {"nested": {}},
         {"port": True},
         {"size": 101, "color": "pink", "nested": {"must": 1}},
-    ):
+    )
+    for spec in refused:
         server.post(path, widget("bad", **spec))
     server.post(path, {k: v for k, v in widget("bad").items() if k != "spec"})
 

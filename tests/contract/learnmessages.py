@@ -22,7 +22,7 @@ _SENT = (
 KINDS = (*(f"{one.group}/{one.version}/{one.kind}" for one in BUILT_IN), *_SENT)
 
 
-def main():
+def main() -> None:
     program, *options = sys.argv[1:]
     done = subprocess.run(
         [program, "messages"],

@@ -108,7 +108,7 @@ class Model:
         for field in spec:
             owners.setdefault(field, set()).add(owner)
         if found is None:
-            head = {"finalizers": [], "generation": 1, "status": None}
+            head: dict[str, Any] = {"finalizers": [], "generation": 1, "status": None}
             obj = head | {"spec": _defaulted(wanted), "deleting": False}
             return self._store(name, _Stored(obj, 0, owners), 201)
         # Owners are part of the object, so a change of owners alone is a change.

@@ -5,8 +5,10 @@ import socket
 import pytest
 from operation import NAMESPACE
 
+from asoreconcile.base.objects import JsonObject
 
-def endpoints(address, port):
+
+def endpoints(address: str, port: int) -> JsonObject:
     """Return the Endpoints that a controller makes from a Service and its pods."""
     name = "azureserviceoperator-webhook-service"
     return {
@@ -23,14 +25,14 @@ def endpoints(address, port):
     }
 
 
-def own_address():
+def own_address() -> str:
     """Return an IPv4 address of this machine other than loopback. Skips without one."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect(("192.0.2.1", 9))  # this sends no packet
         except OSError:
             pytest.skip("this machine has no address but the loopback's")
-        address = probe.getsockname()[0]
+        address = str(probe.getsockname()[0])
     if address.startswith("127."):
         pytest.skip("this machine has no address but the loopback's")
     return address

@@ -6,8 +6,10 @@
 import os
 import shutil
 import subprocess
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -27,7 +29,7 @@ NEEDS_KUBECTL = pytest.mark.skipif(
 )
 
 
-def program(command, name):
+def program(command: str, name: str) -> str:
     """Return a program of the folder that `hack/COMMAND` prints. Skips if it is
     missing.
     """
@@ -37,14 +39,16 @@ def program(command, name):
     return str(folder / name)
 
 
-def run(*arguments, given=None):
+def run(*arguments: object, given: str | None = None) -> str:
     """Return a program's output. Raises AssertionError with all output if it fails."""
     done = attempt(*arguments, given=given)
     assert done.returncode == 0, f"{arguments[:3]}\n{done.stdout}\n{done.stderr}"
     return done.stdout
 
 
-def attempt(*arguments, given=None):
+def attempt(
+    *arguments: object, given: str | None = None
+) -> subprocess.CompletedProcess[str]:
     """Return the result of a program, successful or not."""
     return subprocess.run(
         [str(one) for one in arguments],
@@ -55,13 +59,13 @@ def attempt(*arguments, given=None):
     )
 
 
-def objects(text):
+def objects(text: str) -> list[Any]:
     """Return the objects in a text of YAML documents."""
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     return [one for one in yaml.load_all(text, Loader=loader) if one]
 
 
-def one(found, kind, name=None):
+def one(found: Iterable[Any], kind: str, name: str | None = None) -> Any:
     """Return the only object of a kind, or of a kind and name."""
     (it,) = [
         o for o in found if o["kind"] == kind and name in (None, o["metadata"]["name"])
@@ -70,8 +74,8 @@ def one(found, kind, name=None):
 
 
 @cache
-def _folder(command):
+def _folder(command: str) -> tuple[Path, str]:
     done = attempt(ROOT / "hack" / command, "--check")
     if done.returncode:
-        return None, done.stderr.strip()
+        return Path(), done.stderr.strip()
     return Path(done.stdout.strip()), ""

@@ -1,17 +1,19 @@
 """The built-in chains over the real catalogue, for the tests of this folder."""
 
 from functools import cache
+from typing import Any
 
+from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.extensions.registry import builtin_sets
 from asoreconcile.azure.middleware.chain import Ends, Extensions
-from asoreconcile.base.objects import GroupKind, GroupVersionKind
+from asoreconcile.base.objects import GroupKind, GroupVersionKind, JsonObject
 
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
 
 
 @cache
-def _kinds():
+def _kinds() -> frozenset[GroupKind]:
     return frozenset(kind.group_kind for kind in builtin().kinds())
 
 
@@ -24,20 +26,22 @@ def default() -> Extensions:
     return composed()
 
 
-def group_kind(text):
+def group_kind(text: str) -> GroupKind:
     """`network/VirtualNetwork` -> its GroupKind."""
     group, _, kind = text.partition("/")
     return GroupKind(f"{group}.azure.com", kind)
 
 
-def version(text, name=""):
+def version(text: str, name: str = "") -> KindVersion:
     """The catalogue's entry of `network/VirtualNetwork`, by default the served one."""
     gk = group_kind(text)
     kind = builtin().kind(gk)
     return builtin().version(GroupVersionKind(gk.group, name or kind.storage, gk.kind))
 
 
-def cr(text, *, spec=None, status=None, name="sample"):
+def cr(
+    text: str, *, spec: Any = None, status: Any = None, name: str = "sample"
+) -> JsonObject:
     gvk = version(text).gvk
     return {
         "apiVersion": gvk.api_version,
@@ -48,7 +52,7 @@ def cr(text, *, spec=None, status=None, name="sample"):
     }
 
 
-def status_at(path, value):
+def status_at(path: str, value: Any) -> Any:
     """`{"a": {"b": value}}` for `a.b`."""
     for part in reversed(path.split(".")):
         value = {part: value}
