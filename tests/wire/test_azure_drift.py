@@ -227,6 +227,7 @@ def test_k4_a_record_of_the_future_keeps_no_failed_resource(world, group):
 
 
 def test_k4_a_resource_that_never_comes_to_rest_is_shown_after_a_day(world, group):
+    sync(world, group)
     by_hand(world, group, properties={"provisioningState": "Updating"})
     for hours in range(0, 28, 2):
         world.run(group)
