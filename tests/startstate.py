@@ -12,6 +12,7 @@ from typing import Any
 
 # Constant, or outlives a test: connections, threads, servers, tokens that clients keep.
 _LEFT_ALONE = (
+    "asoreconcile.azure.arm.credentials",
     "asoreconcile.azure.catalogue.",
     "asoreconcile.azure.controllers.catalogue",
     "asoreconcile.base.clock.",
@@ -21,7 +22,7 @@ _LEFT_ALONE = (
     "asoreconcile.testing.kube.kinds.resources.RestResource",
     "asoreconcile.wire.",
 )
-_OURS = ("asoreconcile.", "world.", "meanwhile.", "test_")
+_OURS = ("asoreconcile.", "azure.core.pipeline.", "world.", "meanwhile.", "test_")
 
 
 class StartState:

@@ -261,14 +261,8 @@ def another_operator(world):
 
 WAYS = {
     "delete": marked("true"),
-    "value True": marked("True"),
-    "value yes": marked("yes"),
-    "value 1": marked("1"),
-    "value with blanks": marked(" true "),
-    "misspelt": marked("ture"),
     "misspelt false": marked("flase"),
     "foreground": with_options(propagation="Foreground"),
-    "background": with_options(propagation="Background"),
     "orphan": with_options(propagation="Orphan"),
     "Namespace": by_namespace,
     "misspelt on the Namespace": by_misspelt_namespace,
