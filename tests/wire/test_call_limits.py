@@ -265,11 +265,11 @@ def test_a_watch_goes_on_for_longer_than_a_call_may_take(connect):
         peer.read_request(connection)
         connection.sendall(BEGINNING + b"Transfer-Encoding: chunked\r\n\r\n")
         for _ in range(3):
-            peer.ended.wait(0.2)
+            peer.ended.wait(0.8)
             connection.sendall(b'19\r\n{"type":"A","object":{}}\n\r\n')
         connection.sendall(b"0\r\n\r\n")
 
-    _, client = connect(Kubernetes, watching, read_seconds=0.3)
+    _, client = connect(Kubernetes, watching, read_seconds=2.0)
     watch = client.client.watch(CONFIG_MAPS, timeout_seconds=10)
     assert list(watch) == [("A", {})] * 3
 

@@ -12,7 +12,7 @@ from asoreconcile.serving.listener import ListenError
 
 
 @pytest.fixture
-def endpoints():
+def endpoints(request):
     registry = CollectorRegistry()
     Counter("seen_total", "Seen", registry=registry).inc()
     readyz = HealthChecks("readyz")
@@ -21,7 +21,7 @@ def endpoints():
         "127.0.0.1:0",
         registry=registry,
         checks=(HealthChecks("healthz"), readyz),
-        read_seconds=0.2,
+        read_seconds=getattr(request, "param", 10.0),
     )
     served.start()
     yield served
@@ -105,6 +105,7 @@ def test_a_taken_port_is_an_error(endpoints):
         other.start()
 
 
+@pytest.mark.parametrize("endpoints", [0.2], indirect=True)
 def test_mg9_a_slow_client_is_cut_off(endpoints):
     with socket.create_connection(("127.0.0.1", endpoints.port), timeout=10) as slow:
         slow.sendall(b"GET /healthz HTTP/1.1\r\nHost: ")
