@@ -329,18 +329,20 @@ def test_what_aso_made_is_taken_over_and_given_back(aso):
 
 
 def is_read_by_us(obj):
-    """What we have read of its resource is noted at the object."""
+    """Return whether our operator has noted a read of the resource at the object."""
     return obj is not None and OBSERVED in annotations(obj)
 
 
 def ready_since(obj):
-    """When it became Ready: who takes over does not say it anew."""
+    """Return when the object became Ready: an operator that takes over keeps this
+    time.
+    """
     (ready,) = obj["status"]["conditions"]
     return ready["lastTransitionTime"]
 
 
 def group_deletes(operation, name):
-    """The DELETEs of the group itself, not of what is in it."""
+    """Return the DELETEs of the group itself, not of resources in it."""
     return [
         request
         for request in operation.requests("DELETE", "/resourceGroups/")

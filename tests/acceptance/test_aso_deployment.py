@@ -85,7 +85,7 @@ LEASE = ObjectKey(NAMESPACE, "controllers-leader-election-azinfra-generated")
 PREFIX = "serviceoperator.azure.com/"
 ID = "/subscriptions/S/resourceGroups/rg"
 NETWORK_ID = f"{ID}/providers/Microsoft.Network/virtualNetworks/vnet"
-# What ASO writes into a child's metadata, but for its build.
+# Values that ASO writes into a child's metadata, except its build.
 MARKS = {
     "ownerReferences": [
         {
@@ -131,7 +131,9 @@ EVENTS = {
 
 
 def marks(operation, obj, owner):
-    """What the operator wrote into metadata, each uid and build by its meaning."""
+    """Return the operator's values in metadata, with each uid and build replaced by its
+    meaning.
+    """
     meta = obj["metadata"]
     found = {name: meta.get(name) for name in MARKS}
     # Records of ours have a prefix that no other program reads.
@@ -216,7 +218,9 @@ def route(client, port):
 
 
 def certificate(folder):
-    """What cert-manager mounts, and the client that ASO's CRDs have of it."""
+    """Make the files that cert-manager mounts, and the client configuration for ASO's
+    CRDs.
+    """
     authority = certificate_authority()
     folder.mkdir()
     pair = authority.issue([f"{SERVICE.name}.{SERVICE.namespace}.svc"])

@@ -1,8 +1,8 @@
 """An estate that Azure Service Operator made, taken over and given back.
 
-The CRDs are ASO's: every version, each with its stored form beside it. Its objects are
-there before our operator starts, in the form that ASO stores: of several versions, with
-bags, references, Secrets, and tokens of operations that are under way.
+The CRDs are ASO's: every version, each with its stored form. Its objects are there
+before our operator starts, in the form that ASO stores: of several versions, with bags,
+references, Secrets, and tokens of operations that are under way.
 """
 
 import base64
@@ -363,7 +363,7 @@ def test_what_is_at_rest_stays_so_and_goes_back_as_aso_reads_it(estate, place):
 
 
 def check_goes_back(estate, kind, name):
-    """The request is the author's version's; stored is what ASO would store."""
+    """The request is that of the author's version; the stored object equals ASO's."""
     before = estate.before[kind, name]["spec"]
     version = before["originalVersion"]
     shown = estate.read(kind, name, version)

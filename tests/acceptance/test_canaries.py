@@ -42,7 +42,7 @@ def operation(tmp_path):
 
 
 class Canaries:
-    """The secrets of a trial, by what they are."""
+    """The secrets of a trial, by sort."""
 
     def __init__(self):
         self.password = f"Pa%ss&<w>-\"{os.urandom(6).hex()}'\\n"
@@ -132,7 +132,8 @@ def processes_below(pid):
 
 
 def shown_by_processes(pid):
-    """Arguments of the manager and of what it started, and the latters' environment.
+    """Return the arguments of the manager and of its child processes, and the
+    children's environment.
 
     The manager's own has its settings in it, as it has with ASO.
     """
@@ -163,7 +164,7 @@ def everything(operation, ports, objs):
 
 
 def _files(folder):
-    """The names of all files below a folder, and what is in them."""
+    """Return the names of all files below a folder, and their contents."""
     for path in folder.rglob("*"):
         yield path.name
         if path.is_file():
@@ -233,7 +234,7 @@ def test_no_canary_in_any_form_reaches_any_output(operation):
         event = operation.wait_event(obj, "CreateOrUpdateActionError")
         assert event["source"] == {"component": "dbforpostgresql_flexibleserver"}
 
-    # The API server passes on what an admission webhook said.
+    # The API server passes on the message of an admission webhook.
     denied = {"kind": "Status", "reason": "Forbidden", "message": text, "code": 403}
     refusal = HttpResponse(403, json.dumps(denied).encode())
     held = faults.hold(method="PUT", path="redis/carts", phase="after")

@@ -1,4 +1,4 @@
-"""What the documents promise those who write checks and those who wait for them."""
+"""The documents' promises to authors of checks, and to users who wait for checks."""
 
 import errno
 
@@ -72,7 +72,9 @@ def network(world):
 
 
 def journal(world, *fragments):
-    """Method and name of what Azure was asked about some resources, in order."""
+    """Return method and name of the requests that Azure got about some resources, in
+    order.
+    """
     return [
         f"{r.method} {r.path.rpartition('/')[2]}"
         for r in world.azure.journal

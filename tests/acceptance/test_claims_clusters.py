@@ -1,4 +1,6 @@
-"""What the documents promise of several clusters, or operators, over one Azure."""
+"""The documents' promises about several clusters, or operators, that share one
+Azure.
+"""
 
 import pytest
 from operation import Operation
@@ -39,7 +41,7 @@ def ready(operation, *objs):
 
 
 def writers(clusters, name):
-    """Who wrote a resource, in order."""
+    """Return the writers of a resource, in order."""
     return [
         request.headers["user-agent"].rpartition("cluster-")[2]
         for request in list(clusters[0].azure.journal)

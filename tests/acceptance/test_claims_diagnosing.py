@@ -1,4 +1,4 @@
-"""What the documents promise whoever looks into a resource that does not come up.
+"""The documents' promises to a user whose resource does not become Ready.
 
 One manager process serves all tests of this file; each has resources of its own.
 """
@@ -221,7 +221,8 @@ def test_a_cluster_in_transition_is_left_in_peace(operation):
     condition = operation.wait_condition(obj, "ReconciliationBlocked")
     assert "Upgrading" in condition["message"]
     assert operation.requests("PUT", "managedClusters/busy") == []
-    # Not only success: what failed or was cancelled may be put again.
+    # Success is not required: a resource whose state is Failed or Canceled may be PUT,
+    # too.
     seeded["properties"]["provisioningState"] = "Failed"
     operation.azure.seed(id_, seeded)
     operation.wait_ready(obj)

@@ -1,4 +1,5 @@
-"""What the guides promise: diagnosing, throttling, how often Azure is asked, security.
+"""The guides' promises: diagnosing, throttling, the number of requests to Azure,
+security.
 
 One manager process serves all tests of this file; each has resources of its own.
 """

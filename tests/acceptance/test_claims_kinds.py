@@ -1,4 +1,4 @@
-"""What the documents promise of particular kinds."""
+"""The documents' promises about particular kinds."""
 
 import pytest
 from world import World, resource_group, virtual_network
@@ -69,7 +69,9 @@ def passes(world, obj, count=4):
 
 
 def set_connection(world, state):
-    """What the owner of the other end decided; None: Azure lists no connection."""
+    """Return the decision of the other end's owner, or None if Azure lists no
+    connection.
+    """
     (id_,) = [i for i in world.azure.resources() if "/privateEndpoints/" in i]
     body = world.azure.resources()[id_]
     connections = body["properties"]["manualPrivateLinkServiceConnections"]

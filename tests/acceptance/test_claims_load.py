@@ -1,4 +1,4 @@
-"""What the documents promise when there is much to do, or it takes long."""
+"""The documents' promises for much work, and for work that takes long."""
 
 import re
 import threading

@@ -1,4 +1,4 @@
-"""What the documents answer to the questions that users ask most.
+"""The documents' answers to the most frequent questions of users.
 
 One manager process serves all tests of this file; each has resources of its own.
 """

@@ -1,4 +1,4 @@
-"""What the documents promise of the sync period, and what it costs."""
+"""The documents' promises about the sync period and its costs."""
 
 import random
 

@@ -1,4 +1,6 @@
-"""CRDs made at random from a seed, many of them with something that Kubernetes refuses."""
+"""CRDs made at random from a seed, many of them with something that Kubernetes
+refuses.
+"""
 
 import random
 from collections.abc import Callable, Sequence

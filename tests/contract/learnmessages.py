@@ -1,4 +1,6 @@
-"""The protobuf fields of built-in kinds, taken from Go's types: `hack/kube-messages`."""
+"""The protobuf fields of built-in kinds, taken from Go's types:
+`hack/kube-messages`.
+"""
 
 import json
 import subprocess
