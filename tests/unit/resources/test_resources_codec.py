@@ -185,7 +185,7 @@ objects = st.builds(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(objects)
 def test_a_round_trip_loses_nothing_and_adds_nothing(document):
     obj = decoded(document)
