@@ -210,7 +210,7 @@ def stated_resource(body: JsonObject, *, url: str) -> JsonObject:
     A resource without a state counts as succeeded, so `{}` must not count as a
     resource. Every recorded id ends as its URL does; a few begin otherwise.
     """
-    stated = body.get("id")
+    stated = body.get("id") if is_resource(body) else None
     is_other = isinstance(stated, str) and _name_in(stated) != _name_in(url)
     if is_other or not is_resource(body):
         problem = ANOTHER_RESOURCE if is_other else NO_RESOURCE
