@@ -169,23 +169,6 @@ def test_an_answer_without_an_end_does_not_fill_the_memory(call, monkeypatch):
     assert sum(sent) < 64 << 20  # what was on the way, too
 
 
-@pytest.mark.parametrize("call", ["get", "patch", "delete"])
-def test_th9_an_answer_that_drips_ends_with_the_call(call):
-    def script(peer, connection):
-        peer.read_request(connection)
-        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
-        while not peer.ended.wait(0.02):
-            connection.sendall(b" ")
-
-    peer = Peer(script)
-    with (
-        client_of(f"http://{peer.address}", read_seconds=0.3) as client,
-        pytest.raises(TransportError, match=r"timed out after 0\.3 s"),
-    ):
-        CALLS[call](client)
-    peer.close()
-
-
 @pytest.mark.parametrize("header", ["a\r\nHost: b", "a\nb", "a\0b"])
 def test_a_token_with_a_line_break_is_not_sent(header):
     """Whoever writes a token file would write the next request."""
