@@ -4,24 +4,24 @@ may help.
 A person waits for a command; a reconcile never waits.
 """
 
-import random
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol, TypeVar
 
 import attrs
+import tenacity
 
 from asoreconcile.azure.arm.budget import ThrottledError
 from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.errors import StoppedError
 from asoreconcile.base.objects import JsonObject
-from asoreconcile.base.retry import Backoff
 
 T = TypeVar("T")
 
 # With pauses of 1, 2, 4 and 8 s: a person waits for the command.
-_BACKOFF = Backoff(attempts=5, first_seconds=1.0, factor=2.0, jitter=0.0)
+_ATTEMPTS = 5
+_BACKOFF = tenacity.wait_exponential(multiplier=1.0, max=30.0)
 # The minimum wait: throttled reads are repeated without limit, so never at full speed.
 _LEAST_SECONDS = 1.0
 
@@ -73,32 +73,57 @@ class PatientReads:
 
     def _patiently(self, read: Callable[[], T]) -> T:
         failures = 0
-        while True:
-            if self._stop.is_set():
-                raise StoppedError("stopped before all was read")
-            try:
-                return read()
-            except (ArmError, ArmTransportError, ThrottledError) as error:
-                # Throttling does not count as a failure: it ends, and an import has
-                # time.
-                failures += not _is_throttled(error)
-                may_heal = not isinstance(error, ArmError) or error.is_transient
-                if not may_heal or failures >= _BACKOFF.attempts:
-                    raise
-                seconds = _wait_seconds(error, failures)
-                self._on_wait(seconds, str(error))
-            self._clock.wait(self._stop, seconds)
+
+        def give_up(state: tenacity.RetryCallState) -> bool:
+            nonlocal failures
+            # Throttling does not count as a failure: it ends, and an import has time.
+            failures += not _is_throttled(_error_of(state))
+            return failures >= _ATTEMPTS
+
+        retrying = tenacity.Retrying(
+            retry=tenacity.retry_if_exception(_may_heal),
+            wait=_wait_seconds,
+            stop=give_up,
+            sleep=self._sleep,
+            before_sleep=self._report_retry,
+            reraise=True,
+        )
+        self._require_running()
+        return retrying(read)
+
+    def _report_retry(self, state: tenacity.RetryCallState) -> None:
+        assert state.next_action is not None  # noqa: S101 -- set before it sleeps
+        self._on_wait(state.next_action.sleep, str(_error_of(state)))
+
+    def _sleep(self, seconds: float) -> None:
+        self._clock.wait(self._stop, seconds)
+        self._require_running()
+
+    def _require_running(self) -> None:
+        if self._stop.is_set():
+            raise StoppedError("stopped before all was read")
 
 
-def _is_throttled(error: Exception) -> bool:
+def _error_of(state: tenacity.RetryCallState) -> BaseException | None:
+    return state.outcome.exception() if state.outcome is not None else None
+
+
+def _may_heal(error: BaseException) -> bool:
+    if isinstance(error, ArmError):
+        return error.is_transient
+    return isinstance(error, ThrottledError | ArmTransportError)
+
+
+def _is_throttled(error: BaseException | None) -> bool:
     if isinstance(error, ArmError):
         return error.is_throttled
     return isinstance(error, ThrottledError)
 
 
-def _wait_seconds(error: Exception, failures: int) -> float:
+def _wait_seconds(state: tenacity.RetryCallState) -> float:
+    error = _error_of(state)
     if isinstance(error, ThrottledError):
         return error.after_seconds
     if isinstance(error, ArmError) and error.retry_after_seconds is not None:
         return max(error.retry_after_seconds, _LEAST_SECONDS)
-    return _BACKOFF.pause_seconds(max(failures, 1), random.uniform)
+    return _BACKOFF(state)
