@@ -151,8 +151,8 @@ RUNNERS = {
             f"{EXTENSIONS}_the_example_passes_its_own_tests",
             f"{EXTENSIONS}_the_example_s_entry_point_leads_to_a_set_that_fits",
         ],
-        "One more kind: a file and its test": [
-            f"{EXTENSIONS}_a_file_and_its_test_make_one_more_kind"
+        "One more kind: a row and its test": [
+            f"{EXTENSIONS}_a_row_and_its_test_make_one_more_kind"
         ]
         * 2,
     },

@@ -3,6 +3,7 @@
 import sys
 import threading
 import webbrowser
+from contextlib import nullcontext
 
 import pytest
 from kubeapi import kube_server
@@ -19,7 +20,7 @@ def test_the_page_is_opened_in_a_browser(
 ):
     over, opened = threading.Event(), []
     over.set()
-    monkeypatch.setattr(command, "stop_event", lambda: over)
+    monkeypatch.setattr(command, "stop_event", lambda: nullcontext(over))
     monkeypatch.setattr(webbrowser, "open", opened.append)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: is_terminal, raising=False)
     with kube_server() as (server, _):
