@@ -47,6 +47,7 @@ _PER_FILE = 3
 _TESTS_SECONDS = 60.0
 _MOST_TESTS = 200
 _HANGS_SECONDS = 300.0
+_LIMITS = ("-x", "--timeout=60", "-p", "no:randomly")
 _COMPARED = {
     ast.Eq: ast.NotEq,
     ast.NotEq: ast.Eq,
@@ -316,8 +317,7 @@ def is_noticed(
     changed = source[: mutant.start] + mutant.after.encode() + source[mutant.end :]
     copy.write(mutant.path, changed)
     try:
-        limit = ("-x", "--timeout=60", "-p", "no:randomly")
-        return copy.pytest(*limit, *chosen, seconds=_HANGS_SECONDS) != 0
+        return copy.pytest(*_LIMITS, *chosen, seconds=_HANGS_SECONDS) != 0
     finally:
         copy.restore(mutant.path)
 
@@ -334,6 +334,10 @@ def main(arguments: list[str] | None = None) -> int:
             copies.put(Copy(inner))
         first = copies.get()
         tests, seconds = reached(first, mutants, options.tests, workers=options.workers)
+        # Otherwise a wrong option of pytest would look like a test that fails.
+        for test in sorted(seconds, key=lambda test: seconds[test])[:1]:
+            if first.pytest(*_LIMITS, test, seconds=_HANGS_SECONDS) != 0:
+                sys.exit(f"mutants: {test} fails on code that is not changed")
         copies.put(first)
         _say(f"mutants: {len(seconds)} tests pass unchanged")
 
