@@ -168,6 +168,12 @@ def check() -> None:
         context.check()
 
 
+def is_stop_requested() -> bool:
+    """Return whether the controller of this reconcile stops; False outside one."""
+    context = _CURRENT.get()
+    return context is not None and _is_set(context.stop)
+
+
 def pause(seconds: float) -> None:
     """Sleep within a reconcile, and wake early if it must end.
 

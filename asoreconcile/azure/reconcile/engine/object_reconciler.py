@@ -156,17 +156,16 @@ class ObjectReconciler:
         except (ConflictError, StaleError):
             raise
         except StoppedError:
-            scope.log.warning(
-                "Stopped in the middle of a reconcile: the next process begins it anew,"
-                " and repeats a write of which nothing is recorded",
-                armId=scope.patcher.arm_id,
-            )
+            _warn_of_stop(scope)
             raise
         except RetryError as error:
             outcome = Requeue(error.after_seconds)
         except Exception as error:
             failure = failure_of(scope.errors, error)
             if failure is None:
+                # A write may time out just before the time of the stop is over.
+                if reconcile_context.is_stop_requested():
+                    _warn_of_stop(scope)
                 raise
             return self._fail(scope, failure)
         return self._result_of(scope, outcome)
@@ -308,3 +307,11 @@ class ObjectReconciler:
 
 def _cannot_be_stored(error: ApiError) -> bool:
     return error.status == _BREAKS_THE_SCHEMA or is_too_large(error)
+
+
+def _warn_of_stop(scope: ReconcileScope) -> None:
+    scope.log.warning(
+        "Stopped in the middle of a reconcile: the next process begins it anew,"
+        " and repeats a write of which nothing is recorded",
+        armId=scope.patcher.arm_id,
+    )
