@@ -381,6 +381,28 @@ def test_v3_a_404_about_another_thing_ends_no_deletion(world, network, code):
     assert arm_id not in world.azure.resources()
 
 
+@pytest.mark.parametrize(
+    ("status", "code", "is_lasting"),
+    [
+        (409, "ReadOnlyDisabledSubscription", True),
+        (403, "RequestDisallowedByPolicy", True),
+        (409, "ScopeLocked", True),
+        (400, "NeverSeen", True),
+        (409, "AnotherOperationInProgress", False),
+        (429, "TooManyRequests", False),
+        (503, "ServerTimeout", False),
+    ],
+)
+def test_a_refusal_that_may_last_for_ever_names_the_way_out(
+    world, network, status, code, is_lasting
+):
+    world.azure.faults.answer("DELETE", "virtualNetworks/vnet$", status, code=code)
+    world.delete(network)
+    world.run(network)
+    message = world.ready(network)["message"]
+    assert ("detach-on-delete" in message) is is_lasting
+
+
 def test_v3_an_unknown_404_ends_a_deletion_only_if_it_is_repeated(world, network):
     answers_404(world, "VnetLost", times=100)
     world.delete(network)

@@ -22,8 +22,8 @@ from asoreconcile.azure.reconcile.model.if_exists import (
     IfExists,
     if_exists_of,
 )
+from asoreconcile.azure.reconcile.model.policy import LET_GO
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
-from asoreconcile.azure.reconcile.writes.deletion import LET_GO
 from asoreconcile.azure.sql_users.dialect import Dialect
 from asoreconcile.azure.sql_users.failures import (
     RefusedStatementError,

@@ -26,6 +26,9 @@ class Policy(Enum):
         return self is Policy.MANAGE
 
 
+LET_GO = (
+    f"To remove only this object, annotate it with {RECONCILE_POLICY}: detach-on-delete"
+)
 # Policies that differ only at a deletion.
 _QUIET = {None, "", Policy.MANAGE.value, Policy.DETACH_ON_DELETE.value}
 

@@ -24,11 +24,12 @@ from asoreconcile.azure.middleware.chain import ExtensionFailedError, Extensions
 from asoreconcile.azure.middleware.extension_points import CLASSIFY_ERROR
 from asoreconcile.azure.middleware.requests import ClassifyError
 from asoreconcile.azure.reconcile.model.export_targets import destinations, shown_values
+from asoreconcile.azure.reconcile.model.policy import LET_GO
 from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
 from asoreconcile.azure.reconcile.scope.references import ReferenceResolver
 from asoreconcile.base.errors import RetryError
 from asoreconcile.base.log import Logger, Untruncated
-from asoreconcile.base.objects import spec
+from asoreconcile.base.objects import is_deleting, spec
 
 # The delay before a lost operation is started again: Azure may lose the next one too.
 _LOST_SECONDS = 5.0
@@ -61,8 +62,16 @@ class ErrorConditions:
 
         It is never worse than a Warning, because no edit of the spec would help (R4.5).
         It is retried sooner than a refused PUT, because most refusals end once another
-        resource is deleted (DE2).
+        resource is deleted (DE2). If the refusal may last for ever, the condition of a
+        deleted object names the way out.
         """
+        # "Conflict" alone does not say that the resource is busy.
+        is_passing = error.is_transient or (
+            error.is_busy_object and error.code != "Conflict"
+        )
+        if is_deleting(self.patcher.obj) and not is_passing:
+            texts = (self.patcher.remark, LET_GO)
+            self.patcher.remark = "; ".join(filter(None, texts))
         failed = self._classified(error, action="Delete", worst="Warning")
         if failed.retry is RetryClass.VERY_SLOW:
             failed.retry = RetryClass.SLOW

@@ -37,6 +37,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
 from asoreconcile.azure.reconcile.model.claim_record import ClaimRecord, Standing
 from asoreconcile.azure.reconcile.model.decisions import ReconcileOutcome, Requeue
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
+from asoreconcile.azure.reconcile.model.policy import LET_GO
 from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.state.memory import ObjectMemory
@@ -111,12 +112,8 @@ def delete(scope: ReconcileScope) -> ReconcileOutcome:
         # Azure may still carry out a PUT whose answer was lost.
         if is_lost and (left := seconds_until_believed(scope.memory, now)) > 0:
             return Requeue(left)
-    if isinstance(answer, ArmError) and _is_open(scope.claim):
-        patcher.remark = LET_GO
-    if isinstance(answer, ArmError) and answer.status in _ABSENT:
-        if answer.absence is Absence.PERHAPS:
-            return _perhaps_gone(scope, answer, now=now)
-        patcher.remark = LET_GO
+    if isinstance(answer, ArmError) and answer.absence is Absence.PERHAPS:
+        return _perhaps_gone(scope, answer, now=now)
     scope.memory.perhaps_gone_since = None
     match answer:
         case ArmError():
@@ -241,9 +238,6 @@ def seconds_until_believed(memory: ObjectMemory, now: float) -> float:
 _ASKED_AGAIN_SECONDS = 60.0
 _ABSENT = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.GONE})
 _NEVER_PUT = "{} is left alone: Azure has accepted no PUT of this object"
-LET_GO = (
-    f"To remove only this object, annotate it with {RECONCILE_POLICY}: detach-on-delete"
-)
 
 
 def why_left(
