@@ -30,7 +30,7 @@ def stored_version(definition: JsonObject) -> str:
 
 def missing(definition: JsonObject, other: JsonObject) -> str:
     """Return a description of the first part that the other CRD has and this one lacks;
-    "" if there is none.
+    "" if this one lacks no part.
 
     Descriptions and rules (CEL) are not compared: they do not remove fields.
     """

@@ -43,7 +43,7 @@ class EntryHeap(Generic[Key]):
         return replacement
 
     def first(self) -> float | None:
-        """Return the number of the first entry, or None if there is none."""
+        """Return the number of the first entry, or None if the heap is empty."""
         while self._slots and self._slots[0][2].state is _GONE:
             heapq.heappop(self._slots)
         return self._slots[0][0] if self._slots else None

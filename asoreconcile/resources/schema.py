@@ -356,7 +356,7 @@ def _own(schema: JsonObject) -> JsonObject:
 
 def leaf(schema: JsonObject, path: str) -> JsonObject | None:
     """Return the schema at a path such as `.spec.host` or `.status.ports[0].name`; None
-    if there is none.
+    if the path leads to no schema.
     """
     found: JsonObject = schema
     for step in path.replace("[", ".[").split("."):

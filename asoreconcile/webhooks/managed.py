@@ -374,8 +374,8 @@ class ManagedCertificates:
 
 @attrs.frozen
 class _Stored:
-    """The bundle in the Secret, {} if there is none, and whether the callers'
-    configurations have its authorities.
+    """The bundle in the Secret, {} if the Secret has no bundle, and whether the
+    callers' configurations have its authorities.
     """
 
     bundle: CertificateBundle

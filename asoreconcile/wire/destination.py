@@ -30,8 +30,8 @@ class Proxy:
     def of(cls, url: str) -> Self:
         """Return the proxy of a URL: `SCHEME://[user[:password]@]host[:port]`.
 
-        The scheme is http, https, socks5 or socks5h; http if there is none. Raises
-        ValueError, which does not quote the URL.
+        The scheme is http, https, socks5 or socks5h; http if the URL names no scheme.
+        Raises ValueError, which does not quote the URL.
         """
         try:
             parts = urlsplit(url if "://" in url else f"http://{url}")

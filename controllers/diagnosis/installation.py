@@ -122,7 +122,7 @@ class InstallationReads:
 
     @cached_property
     def settings(self) -> JsonObject | None:
-        """The Secret with the settings; None if there is none."""
+        """The Secret with the settings; None if the Secret does not exist."""
         return self.get(SECRETS, self.names.settings)
 
     @cached_property
@@ -149,7 +149,7 @@ class InstallationReads:
 
     @cached_property
     def lease(self) -> JsonObject | None:
-        """The lease of the leader election; None if there is none."""
+        """The lease of the leader election; None if no lease exists."""
         return self.get(LEASES, self.names.lease)
 
     @cached_property
@@ -221,11 +221,11 @@ class InstallationReads:
         return str(ObjectKey(self.names.namespace, name))
 
     def get(self, resource: ApiResource, name: str) -> JsonObject | None:
-        """Return an object of the operator's namespace; None if there is none."""
+        """Return an object of the operator's namespace; None if it does not exist."""
         return self.read(resource, ObjectKey(self.names.namespace, name))
 
     def read(self, resource: ApiResource, key: ObjectKey) -> JsonObject | None:
-        """Return an object; None if there is none."""
+        """Return an object; None if it does not exist."""
         try:
             return self.client.get(resource, key)
         except NotFoundError:

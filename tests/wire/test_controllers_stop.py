@@ -20,7 +20,7 @@ LEASE = ObjectKey(
 # write to the lease.
 GRACE_SECONDS = 6
 BROKEN_OFF = (
-    "Stopped in the middle of a reconcile: the next process begins it anew, and repeats"
+    "Stopped in the middle of a reconcile: the next process starts it again, and repeats"
     " a write of which nothing is recorded"
 )
 

@@ -49,7 +49,7 @@ class ArmError(AsoreconcileError):
     target: the part of the request that the error is about, or "".
     body: the response's text, for the log: up to 128 Ki characters.
     retry_after_seconds: the delay that the server asked for, or None.
-    request_id: Azure's id of the request, "" if there is none. correlation_id,
+    request_id: Azure's id of the request, "" if Azure sent no id. correlation_id,
     client_request_id: ids in the response, else the ids that were sent (H1). method,
     url: method and URL of the request, without the query, which may be signed.
     understood: true if the body was JSON.

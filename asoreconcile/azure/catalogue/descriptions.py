@@ -45,8 +45,8 @@ def described(version: KindVersion, schema: JsonObject, *, whole: bool) -> JsonO
     parts: JsonObject = schema["properties"]
     if not version.is_arm:
         texts = _TEXTS["fieldsWithoutArm"]
-        spec = _saying("What is to be there.", _named(parts["spec"], texts))
-        said = "What was found last. The operator writes it, and nobody else."
+        spec = _saying("Desired state.", _named(parts["spec"], texts))
+        said = "Observed state. Only the operator writes it."
         status = _saying(said, _named(parts["status"], texts))
         changed = {**parts, "spec": spec, "status": status}
         about = _TEXTS["kinds"][str(version.group_kind)]

@@ -96,7 +96,7 @@ def new_record(place: str, identity: UserIdentity, now: datetime) -> UserRecord:
 
 def stated_record(obj: JsonObject) -> UserRecord | None:
     """Return the record that the annotation states, without checking its mark; None if
-    there is none.
+    the annotation is missing.
 
     It proves nothing: use it only to show what a reconcile would do.
     """

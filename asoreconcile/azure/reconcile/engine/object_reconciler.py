@@ -311,7 +311,7 @@ def _cannot_be_stored(error: ApiError) -> bool:
 
 def _warn_of_stop(scope: ReconcileScope) -> None:
     scope.log.warning(
-        "Stopped in the middle of a reconcile: the next process begins it anew,"
+        "Stopped in the middle of a reconcile: the next process starts it again,"
         " and repeats a write of which nothing is recorded",
         armId=scope.patcher.arm_id,
     )

@@ -203,7 +203,7 @@ def look_around(
     """
     me = ObjectReference(version.group_kind, key_of(obj))
     rivals = rivals_of(operator, obj, arm_id, kind, is_delete=is_delete)
-    # Nearly always there is none to compare with.
+    # Most objects have no rivals, and need no rank.
     mine = _rank(version, obj, arm_id, claim) if rivals else None
     found = manager_among(mine, rivals)
     if found is not None and kind is None:

@@ -87,8 +87,8 @@ def claim_to_record(
 
 
 def stated_claim(notes: Mapping[str, str]) -> ClaimRecord | None:
-    """Return the claim that annotations state, without checking the mark; None if there
-    is none.
+    """Return the claim that annotations state, without checking the mark; None if they
+    state no claim.
 
     It proves nothing: use it only to look for objects, or to permit a change that the
     reconcile checks again.

@@ -262,8 +262,8 @@ class _Ignored:
         return out
 
     def all_of(self, want: Any, have: Any) -> Any:
-        """Return the writable part of the resource's value; the wanted value if there
-        is none.
+        """Return the writable part of the resource's value; the wanted value if no part
+        is writable.
         """
         if have is not None and self.inside is not None:
             return _writable(self.inside, want, have)
@@ -295,7 +295,7 @@ def _keys(ours: JsonObject, theirs: JsonObject, step: PathStep) -> list[str]:
 
 def _key(found: JsonObject, name: str) -> str:
     """Return the key of an object that equals a name except for letter case; the name
-    if there is none.
+    if no key equals it.
     """
     if name in found:
         return name

@@ -228,7 +228,7 @@ def _after(error: Exception | None) -> float:
 
 
 def _message_of(message: str, error: ArmError) -> str:
-    """Return Azure's message; if there is none, a description of the answer."""
+    """Return Azure's message, or a description of the answer if it has no message."""
     answered = f"Azure answered {_status_of(error)}"
     if message == NO_MESSAGE:
         return f"{message}: {answered} and said no more"

@@ -91,7 +91,7 @@ class DependencyIndex:
 
     def export_loop(self, start: ObjectReference) -> list[ObjectReference]:
         """Return the shortest cycle from an object through exports and the objects that
-        read them, back to the object; empty if there is none.
+        read them, back to the object; empty if no cycle exists.
         """
         with self._lock:
             return self._way(start, start, self._readers)
@@ -108,7 +108,7 @@ class DependencyIndex:
     def _way(
         self, start: ObjectReference, goal: ObjectReference, steps: _Steps
     ) -> list[ObjectReference]:
-        """Return the shortest path to an object; empty if there is none.
+        """Return the shortest path to an object; empty if no path exists.
 
         steps: function that returns the next objects on a path. The caller holds the
         lock.

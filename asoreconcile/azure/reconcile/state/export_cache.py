@@ -81,8 +81,8 @@ class ExportTry:
 
 
 def loads(text: str) -> ExportRecord | None:
-    """Return the record in an annotation's text; None if there is none or it is
-    invalid.
+    """Return the record in an annotation's text; None if the text is
+    empty or invalid.
     """
     try:
         content = jsontext.loads(text) if text else None

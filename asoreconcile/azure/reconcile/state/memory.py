@@ -183,8 +183,8 @@ class ObjectMemories:
         self._by_key: dict[ObjectKey, ObjectMemory] = {}
 
     def of(self, key: ObjectKey, uid: str) -> ObjectMemory:
-        """Return an object's memory; a new one if there is none, or if it is of an
-        object with another uid.
+        """Return an object's memory; a new memory if the object has no memory, or if
+        the memory belongs to an object with another uid.
         """
         with self._lock:
             memory = self._by_key.get(key)
