@@ -201,6 +201,21 @@ def _events(answer: urllib3.BaseHTTPResponse) -> Iterator[Json]:
         yield from (json.loads(line) for line in lines if line.strip())
 
 
+def openapi_document(server: Server, group: str) -> str:
+    """Return the address of the OpenAPI document of version v1 of a group.
+
+    A kube-apiserver publishes the document of a CRD some time after it serves the kind.
+    """
+
+    def entry() -> Json:
+        paths: Json = server.get("/openapi/v3").expect(200).json["paths"]
+        found: Json = paths.get(f"apis/{group}/v1", {})
+        return found
+
+    address: str = until(entry, bool)["serverRelativeURL"]
+    return address
+
+
 def is_established(crd: Json) -> bool:
     conditions = crd.get("status", {}).get("conditions") or []
     return {"type": "Established", "status": "True"} in [

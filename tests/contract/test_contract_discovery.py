@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from contractclient import CRDS, Json, Server, crd, until
+from contractclient import CRDS, Json, Server, crd, openapi_document, until
 
 _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _VERBS = ["create", "delete", "deletecollection", "get", "list", "patch"]
@@ -125,12 +125,7 @@ def test_the_core_is_version_1(server: Server):
 
 def test_openapi_3_has_the_kind_and_its_paths(server: Server, group: str):
     path = f"apis/{group}/v1"
-
-    def index() -> Json:
-        paths: Json = server.get("/openapi/v3").expect(200).json["paths"]
-        return paths.get(path, {})
-
-    address = until(index, bool)["serverRelativeURL"]
+    address = openapi_document(server, group)
     assert address.startswith(f"/openapi/v3/{path}?hash=")
     found = server.get(address).expect(200).json
     kind = {"group": group, "version": "v1", "kind": "Thing"}

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from contractclient import GROUP, Json, Server, widget, widgets
+from contractclient import GROUP, Json, Server, openapi_document, widget, widgets
 
 _SECONDS = 60
 Kubectl = Callable[..., subprocess.CompletedProcess[str]]
@@ -174,7 +174,8 @@ def test_edit_changes_what_is_there(kubectl: Kubectl, server: Server, namespace:
     assert server.get(widgets(namespace, "a")).json["spec"]["size"] == 7
 
 
-def test_explain_describes_fields(kubectl: Kubectl):
+def test_explain_describes_fields(kubectl: Kubectl, server: Server):
+    openapi_document(server, GROUP)
     told = kubectl("explain", "widgets.spec.nested").stdout
     assert "Widget" in told
     assert "must\t<string> -required-" in told
