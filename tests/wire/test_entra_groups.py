@@ -5,9 +5,9 @@ sides.
 import pytest
 from world import World
 
+from asoreconcile.azure.entra.decisions import CREATION
 from asoreconcile.azure.entra.directory_objects import DirectoryObjects
 from asoreconcile.azure.entra.graph_calls import TENANT
-from asoreconcile.azure.entra.questions import CREATION
 from asoreconcile.azure.reconcile.model.annotations import (
     EXISTENCE,
     FINALIZER,

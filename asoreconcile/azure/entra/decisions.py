@@ -1,10 +1,8 @@
-"""Decide which entry of Entra belongs to an object, and how to proceed. Pure. An entry
-is a group, an application or a service principal.
+"""Decide which entry of Entra belongs to an object. An entry is a group, an application
+or a service principal.
 
-Each decision takes facts and returns one step; a step may be a question whose answer
-adds a fact:
-
-    recorded id -> the object's mark -> the display name or appId -> create an entry
+Graph is asked for the recorded id first, then for the object's mark, then for the
+display name or appId; if it has no such entry, one is created.
 
 An object's id is in an annotation, which every editor of the object can write. The
 entry with that id belongs to the object only if the status, which only the operator
@@ -12,7 +10,8 @@ writes, has the id, if the entry has the object's mark, or if adoption would fin
 its name.
 """
 
-from enum import Enum, auto
+from collections.abc import Callable
+from datetime import datetime
 
 import attrs
 
@@ -22,45 +21,45 @@ from asoreconcile.azure.entra.desired import (
     mark_of,
     marks_in,
 )
-from asoreconcile.azure.entra.kinds import kind_of
-from asoreconcile.azure.graph.client import OBJECT_ID
+from asoreconcile.azure.entra.kinds import desired_of, kind_of
+from asoreconcile.azure.graph.client import OBJECT_ID, GraphClient
 from asoreconcile.azure.reconcile.model.annotations import (
     EXISTENCE,
     FINALIZER,
+    OWN_PREFIX,
     RESOURCE_ID,
 )
 from asoreconcile.azure.reconcile.model.existence import (
     CREATED_HERE,
     UNDECIDED,
 )
-from asoreconcile.base.objects import JsonObject, annotations, finalizers, uid_of
+from asoreconcile.base.errors import RetryError
+from asoreconcile.base.objects import (
+    JsonObject,
+    annotations,
+    finalizers,
+    status,
+    uid_of,
+)
 
+CREATION = OWN_PREFIX + "entra-creation"  # the time of the last attempt to create one
 # How long readers of Entra may not see what was made: minutes at the most.
 VISIBLE_SECONDS = 300.0
 # How soon it is looked for again meanwhile.
 LOOK_SECONDS = 5.0
 AMBIGUOUS = "AmbiguousGroup"
 _SHOWN = 5
-
-
-class Unread(Enum):
-    """The value of a fact that has not been read yet."""
-
-    UNREAD = auto()
-
-
-UNREAD = Unread.UNREAD
+_MOST_SHOWN = 40
 
 
 @attrs.frozen
 class Facts:
-    """The facts about the entry of an object.
+    """The facts in an object about its entry.
 
     claimed: the id in the annotation, or "".
     seen: the id in the status.
-    mark: the mark of an entry that was created for the object.
-    by_id, by_mark: the entries with these; None if Graph has none.
-    alike: all entries that the search for an entry to adopt has found.
+    mark: the mark of an entry that was created for the object; "" if there is no
+    object yet.
     tried_seconds: time since the last attempt to create one; None if there was none.
     """
 
@@ -68,9 +67,6 @@ class Facts:
     claimed: str
     seen: str
     mark: str
-    by_id: JsonObject | Unread | None = UNREAD
-    by_mark: JsonObject | Unread | None = UNREAD
-    alike: tuple[JsonObject, ...] | Unread = UNREAD
     tried_seconds: float | None = None
 
     @property
@@ -79,110 +75,122 @@ class Facts:
         return self.tried_seconds is not None and self.tried_seconds < VISIBLE_SECONDS
 
 
-class Ask(Enum):
-    """A question to Graph."""
+def facts_of(obj: JsonObject, *, now: datetime) -> Facts:
+    """Return the facts in the object. Pure.
 
-    BY_ID = auto()
-    BY_MARK = auto()
-    BY_SEARCH = auto()
-
-
-@attrs.frozen
-class Manage:
-    """The entry belongs to the object."""
-
-    entry: JsonObject
-
-
-@attrs.frozen
-class Create:
-    """There is no entry: create one with the object's mark."""
+    Raises ConditionError for an invalid spec, and for an annotation that does not hold
+    a time of the past.
+    """
+    notes, uid = annotations(obj), uid_of(obj)
+    return Facts(
+        desired=desired_of(obj),
+        claimed=notes.get(RESOURCE_ID, ""),
+        seen=str(status(obj).get("entraID") or ""),
+        mark=mark_of(uid) if uid else "",
+        tried_seconds=_seconds_since(notes.get(CREATION, ""), now),
+    )
 
 
-@attrs.frozen
-class Wait:
-    """The entry was created and is not visible yet: check again."""
+def _seconds_since(noted: str, now: datetime) -> float | None:
+    """Return the time since a noted one; None if none is noted. Raises
+    ConditionError.
+    """
+    if not noted:
+        return None
+    try:
+        then = datetime.fromisoformat(noted)
+    except ValueError:
+        raise _bad_time(noted, "which is no time") from None
+    if then.tzinfo is None:
+        raise _bad_time(noted, "a time without a zone")
+    seconds = (now - then).total_seconds()
+    # Clocks of two machines may differ a little.
+    if seconds < -VISIBLE_SECONDS:
+        raise _bad_time(noted, "a time in the future")
+    return seconds
 
 
-@attrs.frozen
-class Refuse:
-    """A person has to decide."""
-
-    error: ConditionError
-
-
-@attrs.frozen
-class DeleteEntry:
-    """The entry belongs to the object and is deleted."""
-
-    entry_id: str
+def _bad_time(noted: str, problem: str) -> ConditionError:
+    return unusable(
+        f"annotation {CREATION} is {noted[:_MOST_SHOWN]!r}, {problem}: the operator "
+        "writes times such as 2026-01-31T12:00:00Z there; remove the annotation"
+    )
 
 
-@attrs.frozen
-class Leave:
-    """Only the object is deleted, not the entry. why: a sentence for the event."""
+def entry_of(facts: Facts, graph: Callable[[], GraphClient]) -> JsonObject | None:
+    """Return the entry that belongs to an object; None if one is to be created.
 
-    why: str
-
-
-class Gone(Enum):
-    """The entry no longer exists."""
-
-    GONE = auto()
-
-
-EntraStep = Ask | Manage | Create | Wait | Refuse
-DeleteStep = Ask | DeleteEntry | Leave | Wait | Refuse | Gone
-
-
-def decide(facts: Facts) -> EntraStep:
-    """Return the next step for an object that is not being deleted."""
-    if facts.claimed:
-        if problem := _no_id(facts):
-            return Refuse(problem)
-        if facts.by_id is UNREAD:
-            return Ask.BY_ID
-        if facts.by_id is not None:
-            return Manage(facts.by_id) if is_own(facts) else Refuse(_foreign(facts))
+    graph: returns the client, made on first use. Blocking. Raises the client's errors,
+    ConditionError if a person has to decide, and RetryError if the entry was created
+    and is not visible yet.
+    """
+    desired = facts.desired
+    if entry := _recorded(facts, graph):
+        if not is_own(facts, entry):
+            raise _foreign(facts)
+        return entry
     # The noted id may be gone, or was never noted: the process died after the creation.
-    if facts.by_mark is UNREAD:
-        return Ask.BY_MARK
-    if facts.by_mark is not None:
-        return Manage(facts.by_mark)
-    if facts.is_fresh:
-        # Made again by its mark it stays one; found by name it could be another's.
-        return Wait() if facts.claimed else _creation(facts.desired)
-    if not facts.desired.adopts:
-        return _creation(facts.desired)
-    if facts.alike is UNREAD:
-        return Ask.BY_SEARCH
-    return _chosen(facts, facts.alike)
+    if facts.mark and (entry := marked(graph(), desired, facts.mark)):
+        return entry
+    if facts.is_fresh and facts.claimed:
+        raise not_seen()
+    # Made again by its mark it stays one; found by name it could be another's.
+    if desired.adopts and not facts.is_fresh:
+        alike = list(graph().found(desired.of, *desired.search))
+        if alike:
+            return _chosen(desired, alike)
+    _require_creatable(desired)
+    return None
 
 
-def decide_delete(facts: Facts) -> DeleteStep:
-    """Return the next step for an object that is being deleted."""
+def entry_to_delete(facts: Facts, graph: GraphClient) -> tuple[str, str]:
+    """Return the id of the entry to delete, and a sentence for the event if an entry is
+    left. Both are "" if it no longer exists. Blocking; raises as `entry_of`.
+    """
     left = f"the {facts.desired.noun} {facts.claimed} is left in Entra"
     if facts.desired.is_only_read:
-        return Leave(f"{left}: {_ONLY_READ}") if facts.claimed else Gone.GONE
-    if facts.claimed:
-        if problem := _no_id(facts):
-            return Refuse(problem)
-        if facts.by_id is UNREAD:
-            return Ask.BY_ID
-        if facts.by_id is not None:
-            if foreign := _foreign_mark(facts):
-                return Leave(
-                    f"{left}: its mark is {foreign!r}, so the operator made it for "
-                    "another object, perhaps of another cluster"
-                )
-            if is_own(facts):
-                return DeleteEntry(str(facts.by_id["id"]))
-            return Leave(f"{left}: {_UNPROVEN}")
-    if facts.by_mark is UNREAD:
-        return Ask.BY_MARK
-    if facts.by_mark is not None:
-        return DeleteEntry(str(facts.by_mark["id"]))
-    return Wait() if facts.is_fresh else Gone.GONE
+        return "", f"{left}: {_ONLY_READ}" if facts.claimed else ""
+    if entry := _recorded(facts, lambda: graph):
+        if foreign := _foreign_mark(facts, entry):
+            return "", (
+                f"{left}: its mark is {foreign!r}, so the operator made it for "
+                "another object, perhaps of another cluster"
+            )
+        if is_own(facts, entry):
+            return str(entry["id"]), ""
+        return "", f"{left}: {_UNPROVEN}"
+    if entry := marked(graph, facts.desired, facts.mark):
+        return str(entry["id"]), ""
+    if facts.is_fresh:
+        raise not_seen()
+    return "", ""
+
+
+def not_seen() -> RetryError:
+    """Return the error for an entry that readers of Entra do not see yet."""
+    text = "the entry was made, and Entra does not show it yet"
+    return RetryError(text, after_seconds=LOOK_SECONDS)
+
+
+def marked(graph: GraphClient, desired: DesiredObject, mark: str) -> JsonObject | None:
+    """Return the entry with a mark, or None. Blocking; raises the client's errors."""
+    if desired.of.has_unique_names:
+        return graph.keyed(desired.of, "uniqueName", mark)
+    return next(iter(graph.found(desired.of, "tags", mark)), None)
+
+
+def _recorded(facts: Facts, graph: Callable[[], GraphClient]) -> JsonObject | None:
+    """Return the entry with the recorded id; None if Graph, or the object, has none."""
+    if not facts.claimed:
+        return None
+    # The id becomes part of URL paths.
+    if not OBJECT_ID.fullmatch(facts.claimed):
+        raise unusable(
+            f"annotation {RESOURCE_ID} is {facts.claimed!r}, which is no id of a "
+            f"{facts.desired.noun}: correct it, or remove it: the operator then writes "
+            "it again"
+        )
+    return graph().one(facts.desired.of, facts.claimed)
 
 
 def is_another_tenant(noted: str, tenant: str) -> bool:
@@ -191,11 +199,9 @@ def is_another_tenant(noted: str, tenant: str) -> bool:
     return bool(both_ids) and noted.lower() != tenant.lower()
 
 
-def is_own(facts: Facts) -> bool:
+def is_own(facts: Facts, entry: JsonObject) -> bool:
     """Return whether the entry with the recorded id belongs to this object."""
-    entry, desired = facts.by_id, facts.desired
-    if not isinstance(entry, dict):
-        return False
+    desired = facts.desired
     name, value = desired.search
     return (
         facts.seen.lower() == facts.claimed.lower()
@@ -221,49 +227,43 @@ def is_marked(obj: JsonObject, entry: JsonObject) -> bool:
     return mark_of(uid_of(obj)) in marks_in(kind_of(obj).collection, entry)
 
 
-def _foreign_mark(facts: Facts) -> str:
+def _foreign_mark(facts: Facts, entry: JsonObject) -> str:
     """Return the mark if the entry was made for another object, else ""."""
-    found = marks_in(facts.desired.of, facts.by_id or {})  # type: ignore[arg-type]
-    mine = facts.mark.lower()
-    if mine in map(str.lower, found):
+    found = marks_in(facts.desired.of, entry)
+    if facts.mark.lower() in map(str.lower, found):
         return ""
     return found[0] if found else ""
 
 
-def _creation(desired: DesiredObject) -> Create | Refuse:
-    """Return the step if Entra has no such entry."""
+def _require_creatable(desired: DesiredObject) -> None:
+    """Raise ConditionError if the spec does not allow or suffice to create an entry."""
     if not desired.is_only_read and not desired.lacks:
-        return Create()
+        return
     name, value = desired.search
     why = _ONLY_READ
     if not desired.is_only_read:
         why = f"without spec.{desired.lacks} none can be created"
     text = f"Entra has no {desired.noun} whose {name} is {value!r}, and {why}"
-    return Refuse(ConditionError(text, reason="AzureResourceNotFound"))
+    raise ConditionError(text, reason="AzureResourceNotFound")
 
 
-def _chosen(facts: Facts, alike: tuple[JsonObject, ...]) -> EntraStep:
-    """Return the decision about several entries of one name: the entry with the
-    nickname is chosen, if there is one.
+def _chosen(desired: DesiredObject, alike: list[JsonObject]) -> JsonObject:
+    """Return the one entry of several with the searched name: the only one, or the only
+    one with the nickname. Raises ConditionError.
     """
-    desired = facts.desired
-    if not alike:
-        return _creation(desired)
     nickname = desired.nickname.casefold()
     named = [e for e in alike if str(e.get("mailNickname")).casefold() == nickname]
-    found = list(alike) if len(alike) == 1 else named
+    found = alike if len(alike) == 1 else named
     if len(found) == 1:
-        return Manage(found[0])
+        return found[0]
     shown = ", ".join(str(entry["id"]) for entry in alike[:_SHOWN])
     more = f" and {len(alike) - _SHOWN} more" if len(alike) > _SHOWN else ""
-    return Refuse(
-        ConditionError(
-            f"Entra has {len(alike)} {desired.noun}s called {desired.search[1]!r} "
-            f"({shown}{more}): write the id of the one to adopt into annotation "
-            f"{RESOURCE_ID}, or set spec.operatorSpec.creationMode to AlwaysCreate for "
-            "another one",
-            reason=AMBIGUOUS,
-        )
+    raise ConditionError(
+        f"Entra has {len(alike)} {desired.noun}s called {desired.search[1]!r} "
+        f"({shown}{more}): write the id of the one to adopt into annotation "
+        f"{RESOURCE_ID}, or set spec.operatorSpec.creationMode to AlwaysCreate for "
+        "another one",
+        reason=AMBIGUOUS,
     )
 
 
@@ -280,17 +280,4 @@ def _foreign(facts: Facts) -> ConditionError:
         f"nothing is written to the {noun} {facts.claimed}: {_UNPROVEN}. Correct the "
         f"annotation, or make spec.{name} the {noun}'s and spec.operatorSpec."
         "creationMode AdoptOrCreate to adopt it"
-    )
-
-
-def _no_id(facts: Facts) -> ConditionError | None:
-    """Return an error if the recorded id is not a GUID: it becomes part of URL
-    paths.
-    """
-    if OBJECT_ID.fullmatch(facts.claimed):
-        return None
-    return unusable(
-        f"annotation {RESOURCE_ID} is {facts.claimed!r}, which is no id of a "
-        f"{facts.desired.noun}: correct it, or remove it: the operator then writes it "
-        "again"
     )

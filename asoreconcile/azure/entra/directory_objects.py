@@ -1,6 +1,6 @@
 """Reconcile objects of Entra's kinds with groups, applications and service principals.
 
-Graph returns the present state, `decisions` decides, and this module executes. An entry
+`decisions` finds the entry, and this module creates, changes and deletes it. An entry
 is created with the mark of its object, so that a lost response or a crash does not lead
 to a second entry. Its id is stored before anything else is done with the entry.
 """
@@ -12,19 +12,13 @@ from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.arm.errors import ArmError
 from asoreconcile.azure.entra.attempts import LinkAttempts
 from asoreconcile.azure.entra.decisions import (
-    Ask,
-    Create,
-    DeleteEntry,
-    Facts,
-    Gone,
-    Leave,
-    Manage,
-    Refuse,
-    Wait,
-    decide,
-    decide_delete,
+    CREATION,
+    entry_of,
+    entry_to_delete,
     is_marked,
+    marked,
     must_decide,
+    not_seen,
 )
 from asoreconcile.azure.entra.desired import (
     DesiredObject,
@@ -37,7 +31,6 @@ from asoreconcile.azure.entra.graph_calls import (
     advised,
     entra_kind,
     graph_of,
-    not_seen,
     present_facts,
     read,
     wanted_links,
@@ -47,7 +40,6 @@ from asoreconcile.azure.entra.graph_calls import (
 from asoreconcile.azure.entra.kinds import desired_of, status_of
 from asoreconcile.azure.entra.links import creation_links
 from asoreconcile.azure.entra.memberships import Linked, make_linked
-from asoreconcile.azure.entra.questions import CREATION, asked, marked
 from asoreconcile.azure.graph.client import GraphClient, is_absent, is_taken
 from asoreconcile.azure.middleware.requests import Export
 from asoreconcile.azure.non_arm.extension_points import require_permission
@@ -128,41 +120,27 @@ class DirectoryObjects:
     def observe(self, scope: ReconcileScope) -> None:
         """Show the entry that belongs or would belong to the object."""
         _complete_status(scope)
-        step = _step(scope)
-        match step:
-            case Manage(entry):
-                _report(scope, entry)
-            case Refuse(error):
-                raise error
-            case Wait():
-                raise not_seen()
-            case Create():
-                desired = desired_of(scope.patcher.obj)
-                raise ConditionError(
-                    f"Entra has no {desired.noun} {desired.search[1]!r} for this "
-                    f"object, and the policy skip (or {IF_EXISTS}: observe) keeps it "
-                    "from being created: set the policy to manage (or the annotation "
-                    "to adopt), or create it",
-                    reason="AzureResourceNotFound",
-                )
+        entry = _entry(scope)
+        if entry is None:
+            desired = desired_of(scope.patcher.obj)
+            raise ConditionError(
+                f"Entra has no {desired.noun} {desired.search[1]!r} for this object, "
+                f"and the policy skip (or {IF_EXISTS}: observe) keeps it from being "
+                "created: set the policy to manage (or the annotation to adopt), or "
+                "create it",
+                reason="AzureResourceNotFound",
+            )
+        _report(scope, entry)
 
     def delete(self, scope: ReconcileScope) -> ReconcileOutcome:
         """Delete the entry, if it belongs to the object."""
         _complete_status(scope)
         graph, facts = graph_of(scope), present_facts(scope)
-        while isinstance(step := decide_delete(facts), Ask):
-            facts = _answered(scope, graph, facts, step)
-        match step:
-            case Refuse(error):
-                raise error
-            case Wait():
-                raise not_seen()
-            case Leave(why):
-                scope.event("Warning", "NotDeletedInAzure", why)
-            case DeleteEntry(entry_id):
-                _delete(scope, graph, entry_id)
-            case Gone():
-                pass
+        entry_id, left = read(scope, lambda: entry_to_delete(facts, graph))
+        if left:
+            scope.event("Warning", "NotDeletedInAzure", left)
+        if entry_id:
+            _delete(scope, graph, entry_id)
         return Succeeded()
 
     def forget(self, key: ObjectKey) -> None:
@@ -176,25 +154,17 @@ def _found(scope: ReconcileScope) -> tuple[JsonObject, bool]:
 
     Raises ConditionError, RetryError.
     """
-    match _step(scope):
-        case Manage(entry):
-            spec_ = spec(scope.patcher.obj)
-            entra_kind(scope).require_possible(spec_, entry)
-            return entry, False
-        case Refuse(error):
-            raise error
-        case Wait():
-            raise not_seen()
-        case Create():
-            return _created(scope)
+    entry = _entry(scope)
+    if entry is None:
+        return _created(scope)
+    entra_kind(scope).require_possible(spec(scope.patcher.obj), entry)
+    return entry, False
 
 
-def _step(scope: ReconcileScope) -> Manage | Create | Wait | Refuse:
-    """Return the next step after all necessary facts have been read."""
+def _entry(scope: ReconcileScope) -> JsonObject | None:
+    """Return the object's entry; None if one is to be created. Raises as `entry_of`."""
     graph, facts = graph_of(scope), present_facts(scope)
-    while isinstance(step := decide(facts), Ask):
-        facts = _answered(scope, graph, facts, step)
-    return step
+    return read(scope, lambda: entry_of(facts, lambda: graph))
 
 
 def _created(scope: ReconcileScope) -> tuple[JsonObject, bool]:
@@ -301,12 +271,6 @@ def _complete_status(scope: ReconcileScope) -> None:
     first = entra_kind(scope).first_status(desired_of(scope.patcher.obj))
     for field, value in first.items():
         scope.patcher.status.setdefault(field, value)
-
-
-def _answered(
-    scope: ReconcileScope, graph: GraphClient, facts: Facts, question: Ask
-) -> Facts:
-    return read(scope, lambda: asked(graph, facts, question))
 
 
 def _note(scope: ReconcileScope, entry_id: str) -> None:

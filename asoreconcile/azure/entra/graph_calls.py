@@ -5,16 +5,14 @@ from typing import TypeVar
 
 from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.arm.errors import ArmError
-from asoreconcile.azure.entra.decisions import LOOK_SECONDS, Facts, is_another_tenant
+from asoreconcile.azure.entra.decisions import Facts, facts_of, is_another_tenant
 from asoreconcile.azure.entra.desired import EntraKind
 from asoreconcile.azure.entra.kinds import ENTRA_KINDS
 from asoreconcile.azure.entra.links import object_ids
-from asoreconcile.azure.entra.questions import facts_of
 from asoreconcile.azure.graph.client import GraphClient, GroupLink
 from asoreconcile.azure.non_arm.extension_points import require_permission
 from asoreconcile.azure.reconcile.model.annotations import OWN_PREFIX
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
-from asoreconcile.base.errors import RetryError
 from asoreconcile.base.objects import spec
 
 TENANT = OWN_PREFIX + "entra-tenant"  # the tenant of the entry
@@ -106,8 +104,3 @@ def with_text(condition: ConditionError, text: str) -> ConditionError:
     )
     failure.__cause__ = condition.__cause__  # its ids go into the event
     return failure
-
-
-def not_seen() -> RetryError:
-    """Return the error for an entry that readers of Entra do not see yet."""
-    return RetryError("Entra does not show it yet", after_seconds=LOOK_SECONDS)

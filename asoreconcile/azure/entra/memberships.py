@@ -11,9 +11,9 @@ import attrs
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.azure.arm.errors import ArmError
 from asoreconcile.azure.entra.attempts import Attempt, LinkAnswer, LinkAttempts
+from asoreconcile.azure.entra.decisions import not_seen
 from asoreconcile.azure.entra.graph_calls import (
     graph_of,
-    not_seen,
     present_facts,
     read,
     refused,

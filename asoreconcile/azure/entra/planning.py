@@ -5,18 +5,10 @@ from collections.abc import Callable, Iterator
 import attrs
 
 from asoreconcile.azure.catalogue.payload import Inputs
-from asoreconcile.azure.entra.decisions import (
-    Ask,
-    Create,
-    Manage,
-    Refuse,
-    decide,
-    must_decide,
-)
+from asoreconcile.azure.entra.decisions import entry_of, facts_of, must_decide
 from asoreconcile.azure.entra.desired import changes_of
 from asoreconcile.azure.entra.kinds import kind_of
 from asoreconcile.azure.entra.links import link_changes, object_ids
-from asoreconcile.azure.entra.questions import asked, facts_of
 from asoreconcile.azure.entra.rendering import described_object
 from asoreconcile.azure.graph.client import GraphClient, GroupLink
 from asoreconcile.azure.reconcile.model.existence import stated_policy
@@ -30,7 +22,7 @@ from asoreconcile.azure.reconcile.planning.planned_change import (
     PlannedChange,
 )
 from asoreconcile.base.clock import Clock
-from asoreconcile.base.objects import JsonObject, annotations, spec, uid_of
+from asoreconcile.base.objects import JsonObject, annotations, spec
 from asoreconcile.base.printable import listed
 
 
@@ -48,24 +40,15 @@ class EntraPlanner:
     ) -> PlannedChange:
         """Return the plan with the changes. Blocking: a few reads.
 
-        Raises the client's errors, and ConditionError for an invalid spec.
+        Raises the client's errors, and as `entry_of`.
         """
-        facts = facts_of(obj, now=self.clock.now())
-        if not uid_of(obj):
-            facts = attrs.evolve(facts, by_mark=None)  # no object yet, and so no mark
-        while isinstance(step := decide(facts), Ask):
-            facts = asked(self.graph(), facts, step)
-        match step:
-            case Refuse(error):
-                raise error
-            case Create():
-                body = described_object(obj, inputs)["body"]
-                return attrs.evolve(
-                    plan, action="create", why="Entra does not have it", sent=body
-                )
-            case Manage(entry):
-                return self._compared(plan, obj, inputs, entry)
-        return attrs.evolve(plan, why="it was made and is not to be seen yet")
+        entry = entry_of(facts_of(obj, now=self.clock.now()), self.graph)
+        if entry is not None:
+            return self._compared(plan, obj, inputs, entry)
+        body = described_object(obj, inputs)["body"]
+        return attrs.evolve(
+            plan, action="create", why="Entra does not have it", sent=body
+        )
 
     def _compared(
         self,

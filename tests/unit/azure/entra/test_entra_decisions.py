@@ -1,4 +1,4 @@
-"""Which group is an object's, as a table: what is known, and the step that follows."""
+"""The group that belongs to an object, as a table of facts and the group found."""
 
 from datetime import UTC, datetime
 
@@ -7,23 +7,17 @@ import pytest
 
 from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.entra.decisions import (
+    CREATION,
     VISIBLE_SECONDS,
-    Ask,
-    Create,
-    DeleteEntry,
     Facts,
-    Gone,
-    Leave,
-    Manage,
-    Refuse,
-    Wait,
-    decide,
-    decide_delete,
+    entry_of,
+    entry_to_delete,
+    facts_of,
     is_another_tenant,
 )
 from asoreconcile.azure.entra.desired import mark_of
 from asoreconcile.azure.entra.groups import desired_group
-from asoreconcile.azure.entra.questions import CREATION, facts_of
+from asoreconcile.base.errors import RetryError
 
 ID = "11111111-2222-3333-4444-555555555555"
 OTHER = "99999999-2222-3333-4444-555555555555"
@@ -36,137 +30,138 @@ NEW = {"claimed": "", "seen": "", "mark": MARK}
 KNOWN = {"claimed": ID, "seen": ID, "mark": MARK}
 
 
-def facts(*, adopts=True, **known):
-    desired = attrs.evolve(WANTED, adopts=adopts)
-    return Facts(desired=desired, **known)
+class Graph:
+    """A Graph of three answers. last: the last question."""
+
+    def __init__(self, answers):
+        self.answers, self.last = answers, ""
+
+    def __getattr__(self, question):
+        self.last = question
+        return lambda *_: self.answers[question]
 
 
-STEPS = {
-    "a new one is looked for by its mark": (facts(**NEW), Ask.BY_MARK),
-    "its mark is its own": (facts(**NEW, by_mark=MINE), Manage(MINE)),
-    "without the mark its name is looked for": (
-        facts(**NEW, by_mark=None),
-        Ask.BY_SEARCH,
-    ),
-    "nobody has the name": (facts(**NEW, by_mark=None, alike=()), Create()),
-    "one has the name": (
-        facts(**NEW, by_mark=None, alike=(ALIKE,)),
-        Manage(ALIKE),
-    ),
-    "of two the nickname tells": (
-        facts(**NEW, by_mark=None, alike=(ALIKE, MINE)),
-        Manage(MINE),
-    ),
+def case(*, by_id=None, by_mark=None, alike=(), adopts=True, **known):
+    """The facts in an object, and a Graph with these entries."""
+    facts = Facts(desired=attrs.evolve(WANTED, adopts=adopts), **known)
+    return facts, Graph({"one": by_id, "keyed": by_mark, "found": alike})
+
+
+# By facts: the entry (None: one is created), and the last question to Graph.
+FOUND = {
+    "its mark is its own": (case(**NEW, by_mark=MINE), MINE, "keyed"),
+    "nobody has the name": (case(**NEW), None, "found"),
+    "one has the name": (case(**NEW, alike=(ALIKE,)), ALIKE, "found"),
+    "of two the nickname tells": (case(**NEW, alike=(ALIKE, MINE)), MINE, "found"),
     "AlwaysCreate looks for no name": (
-        facts(**NEW, by_mark=None, adopts=False),
-        Create(),
+        case(**NEW, adopts=False, alike=(ALIKE,)),
+        None,
+        "keyed",
     ),
     "a try a moment ago is repeated, not replaced by another's group": (
-        facts(**NEW, by_mark=None, tried_seconds=5.0),
-        Create(),
+        case(**NEW, tried_seconds=5.0, alike=(ALIKE,)),
+        None,
+        "keyed",
     ),
     "a try long ago is forgotten": (
-        facts(**NEW, by_mark=None, tried_seconds=VISIBLE_SECONDS),
-        Ask.BY_SEARCH,
+        case(**NEW, tried_seconds=VISIBLE_SECONDS, alike=(ALIKE,)),
+        ALIKE,
+        "found",
     ),
-    "a known one is read by its id": (facts(**KNOWN), Ask.BY_ID),
-    "the status says that it is ours": (facts(**KNOWN, by_id=STRANGE), Manage(STRANGE)),
+    "the status says that it is ours": (case(**KNOWN, by_id=STRANGE), STRANGE, "one"),
     "the mark says that it is ours": (
-        facts(claimed=ID, seen="", mark=MARK, by_id=MINE, adopts=False),
-        Manage(MINE),
+        case(claimed=ID, seen="", mark=MARK, by_id=MINE, adopts=False),
+        MINE,
+        "one",
     ),
     "the name is one to adopt": (
-        facts(claimed=OTHER, seen="", mark=MARK, by_id=ALIKE),
-        Manage(ALIKE),
+        case(claimed=OTHER, seen="", mark=MARK, by_id=ALIKE),
+        ALIKE,
+        "one",
     ),
-    "gone: the mark is asked for": (facts(**KNOWN, by_id=None), Ask.BY_MARK),
-    "gone, made again and its id lost": (
-        facts(**KNOWN, by_id=None, by_mark=MINE),
-        Manage(MINE),
+    "gone, made again and its id lost": (case(**KNOWN, by_mark=MINE), MINE, "keyed"),
+    "gone for good": (case(**KNOWN, adopts=False), None, "keyed"),
+    "no object yet, and so no mark": (
+        case(claimed="", seen="", mark="", by_mark=MINE),
+        None,
+        "found",
     ),
-    "not seen yet": (
-        facts(**KNOWN, by_id=None, by_mark=None, tried_seconds=9.0),
-        Wait(),
-    ),
-    "gone for good": (facts(**KNOWN, by_id=None, by_mark=None, adopts=False), Create()),
 }
 
 
-@pytest.mark.parametrize("case", STEPS)
-def test_the_step_that_follows(case):
-    known, step = STEPS[case]
-    assert decide(known) == step
+@pytest.mark.parametrize("name", FOUND)
+def test_the_entry_of_an_object(name):
+    (facts, graph), entry, last = FOUND[name]
+    assert entry_of(facts, lambda: graph) == entry
+    assert graph.last == last
+
+
+def test_an_entry_that_is_not_seen_yet_is_waited_for():
+    facts, graph = case(**KNOWN, tried_seconds=9.0)
+    with pytest.raises(RetryError):
+        entry_of(facts, lambda: graph)
 
 
 REFUSED = {
-    "no id": (facts(claimed="../users", seen="", mark=MARK), "no id of a group"),
+    "no id": (case(claimed="../users", seen="", mark=MARK), "no id of a group"),
     "another's": (
-        facts(claimed=ID, seen="", mark=MARK, by_id=STRANGE),
+        case(claimed=ID, seen="", mark=MARK, by_id=STRANGE),
         "neither this object's mark",
     ),
     "another's of the name, without adoption": (
-        facts(claimed=OTHER, seen=ID, mark=MARK, by_id=ALIKE, adopts=False),
+        case(claimed=OTHER, seen=ID, mark=MARK, by_id=ALIKE, adopts=False),
         "neither this object's mark",
     ),
     "two of one nickname": (
-        facts(**NEW, by_mark=None, alike=(MINE, {**MINE, "id": OTHER})),
+        case(**NEW, alike=(MINE, {**MINE, "id": OTHER})),
         f"{ID}, {OTHER}",
     ),
-    "two of neither": (
-        facts(**NEW, by_mark=None, alike=(ALIKE, {**ALIKE, "id": ID})),
-        "AlwaysCreate",
-    ),
-    "many": (
-        facts(**NEW, by_mark=None, alike=(ALIKE,) * 9),
-        "and 4 more",
-    ),
+    "two of neither": (case(**NEW, alike=(ALIKE, {**ALIKE, "id": ID})), "AlwaysCreate"),
+    "many": (case(**NEW, alike=(ALIKE,) * 9), "and 4 more"),
 }
 
 
-@pytest.mark.parametrize("case", REFUSED)
-def test_what_a_person_decides(case):
-    known, text = REFUSED[case]
-    step = decide(known)
-    assert isinstance(step, Refuse)
-    assert text in str(step.error)
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_a_person_decides(name):
+    (facts, graph), text = REFUSED[name]
+    with pytest.raises(ConditionError, match=text):
+        entry_of(facts, lambda: graph)
 
 
 MARKED_ELSEWHERE = {**MINE, "uniqueName": "asoreconcile-another-uid"}
 ENDS = {
-    "never made": (facts(**NEW, by_mark=None), Gone.GONE),
-    "perhaps made a moment ago": (
-        facts(**NEW, by_mark=None, tried_seconds=1.0),
-        Wait(),
-    ),
-    "made, and its id lost": (facts(**NEW, by_mark=MINE), DeleteEntry(ID)),
-    "ours": (facts(**KNOWN, by_id=STRANGE), DeleteEntry(ID)),
-    "read first": (facts(**KNOWN), Ask.BY_ID),
-    "gone already": (facts(**KNOWN, by_id=None, by_mark=None), Gone.GONE),
-    "not seen yet": (
-        facts(**KNOWN, by_id=None, by_mark=None, tried_seconds=1.0),
-        Wait(),
-    ),
+    "never made": (case(**NEW), ""),
+    "made, and its id lost": (case(**NEW, by_mark=MINE), ID),
+    "ours": (case(**KNOWN, by_id=STRANGE), ID),
+    "gone already": (case(**KNOWN), ""),
     "made again, and its id lost": (
-        facts(**KNOWN, by_id=None, by_mark={**MINE, "id": OTHER}),
-        DeleteEntry(OTHER),
+        case(**KNOWN, by_mark={**MINE, "id": OTHER}),
+        OTHER,
     ),
 }
 
 
-@pytest.mark.parametrize("case", ENDS)
-def test_the_end_of_an_object(case):
-    known, step = ENDS[case]
-    assert decide_delete(known) == step
+@pytest.mark.parametrize("name", ENDS)
+def test_the_end_of_an_object(name):
+    (facts, graph), entry_id = ENDS[name]
+    assert entry_to_delete(facts, graph) == (entry_id, "")
+
+
+@pytest.mark.parametrize("known", [NEW, KNOWN])
+def test_the_end_waits_for_a_group_that_may_have_been_made(known):
+    with pytest.raises(RetryError):
+        entry_to_delete(*case(**known, tried_seconds=1.0))
 
 
 def test_another_s_group_is_left():
-    step = decide_delete(facts(claimed=ID, seen="", mark=MARK, by_id=STRANGE))
-    assert isinstance(step, Leave)
-    assert ID in step.why
+    known = case(claimed=ID, seen="", mark=MARK, by_id=STRANGE)
+    entry_id, why = entry_to_delete(*known)
+    assert (entry_id, ID in why) == ("", True)
 
 
 def test_an_id_that_is_none_holds_the_object():
-    assert isinstance(decide_delete(facts(claimed="x", seen="", mark=MARK)), Refuse)
+    with pytest.raises(ConditionError):
+        entry_to_delete(*case(claimed="x", seen="", mark=MARK))
 
 
 @pytest.mark.parametrize(
@@ -186,14 +181,13 @@ def test_tenants_differ_for_sure_or_not(noted, tenant, differs):
 @pytest.mark.parametrize("known", [KNOWN, {**KNOWN, "seen": ""}])
 def test_a_group_that_was_made_for_another_object_is_never_deleted(known):
     """As of another cluster, or of this object before a restore gave it a new uid."""
-    step = decide_delete(facts(**known, by_id=MARKED_ELSEWHERE))
-    assert isinstance(step, Leave)
-    assert "asoreconcile-another-uid" in step.why
+    entry_id, why = entry_to_delete(*case(**known, by_id=MARKED_ELSEWHERE))
+    assert (entry_id, "asoreconcile-another-uid" in why) == ("", True)
 
 
 def test_a_group_that_was_made_for_another_object_is_adopted_as_others_are():
-    known = facts(**NEW, by_mark=None, alike=(MARKED_ELSEWHERE,))
-    assert decide(known) == Manage(MARKED_ELSEWHERE)
+    facts, graph = case(**NEW, alike=(MARKED_ELSEWHERE,))
+    assert entry_of(facts, lambda: graph) == MARKED_ELSEWHERE
 
 
 TRIED = {
