@@ -15,10 +15,7 @@ from asoreconcile.azure.catalogue.reserved import (
     SETTINGS_SECRET,
     export_parts,
 )
-from asoreconcile.azure.controllers.credential_resolver import (
-    CredentialResolver,
-    GlobalConnection,
-)
+from asoreconcile.azure.controllers.credential_resolver import CredentialResolver
 from asoreconcile.azure.controllers.settings import Settings
 from asoreconcile.azure.reconcile.model.annotations import EXPORTS_AS_CREDENTIALS
 from asoreconcile.base.lazy import Lazy
@@ -36,10 +33,7 @@ from asoreconcile.runtime.application import Application
 if TYPE_CHECKING:
     from asoreconcile.azure.controllers.arm_client_factory import ArmClientFactory
     from asoreconcile.azure.reconcile.model.record_key import RecordKey
-    from asoreconcile.azure.reconcile.scope.shared_dependencies import (
-        Connection,
-        ConnectionResolver,
-    )
+    from asoreconcile.azure.reconcile.scope.shared_dependencies import Connection
 
 # The number of kinds whose workers may all use Azure at once.
 _BUSY_KINDS = 16
@@ -109,20 +103,13 @@ class AzureConnections:
         self._app.on_close(factory.close)
         return factory
 
-    def _connect_settings(self) -> "ConnectionResolver":
+    def _connect_settings(self) -> "Connection | None":
         settings = self._settings
         if settings.credential is None:
-            return GlobalConnection(None)
+            return None
         source = f"{settings.pod_namespace}/{SETTINGS_SECRET}"
         app = settings.entra_app_id
-        made = self._connect(settings.credential, source, entra_app_id=app)
-        return GlobalConnection(
-            made.client,
-            subscription_id=made.subscription_id,
-            source=source,
-            tenant_id=made.tenant_id,
-            graph=made.graph,
-        )
+        return self._connect(settings.credential, source, entra_app_id=app)
 
 
 def is_own_export(

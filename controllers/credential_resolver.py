@@ -55,12 +55,7 @@ from asoreconcile.kube.resources import SECRETS
 from asoreconcile.redaction import register
 
 if TYPE_CHECKING:
-    from asoreconcile.azure.arm.client import ArmClient
-    from asoreconcile.azure.graph.client import GraphClient
-    from asoreconcile.azure.reconcile.scope.shared_dependencies import (
-        Connection,
-        ConnectionResolver,
-    )
+    from asoreconcile.azure.reconcile.scope.shared_dependencies import Connection
 
 
 class Connect(Protocol):
@@ -69,51 +64,6 @@ class Connect(Protocol):
     def __call__(
         self, source: CredentialSource, name: str, *, entra_app_id: str = ""
     ) -> "Connection": ...
-
-
-class GlobalConnection:
-    """A `ConnectionResolver` with the one credential of the settings."""
-
-    def __init__(
-        self,
-        client: "ArmClient | None",
-        *,
-        subscription_id: str = "",
-        source: str = "",
-        tenant_id: str = "",
-        graph: "Callable[[], GraphClient] | None" = None,
-    ) -> None:
-        """client: None if the settings name no subscription."""
-        from asoreconcile.azure.reconcile.scope.shared_dependencies import (
-            Connection,
-            no_graph,
-        )
-
-        self._connection = (
-            None
-            if client is None
-            else Connection(
-                client,
-                subscription_id=subscription_id,
-                source=source,
-                tenant_id=tenant_id,
-                graph=graph or no_graph,
-            )
-        )
-
-    def for_object(self, obj: JsonObject) -> "Connection":
-        """Return the only connection.
-
-        Raises CredentialError, naming the settings to add, if there is none.
-        """
-        if self._connection is None:
-            raise CredentialError(
-                f"global credential not configured: create Secret {NAMESPACE_SECRET} "
-                f"in namespace {key_of(obj).namespace}, name a Secret of it in "
-                f"annotation {CREDENTIAL_FROM}, or set AZURE_SUBSCRIPTION_ID in the "
-                "operator's settings"
-            )
-        return self._connection
 
 
 @attrs.frozen
@@ -140,7 +90,7 @@ class CredentialResolver:
         *,
         connect: Connect,
         rules: SecretRules,
-        settings: "Callable[[], ConnectionResolver]",
+        settings: "Callable[[], Connection | None]",
         seen: Callable[[GroupKind], str],
         clock: Clock,
         namespace: str = "",
@@ -149,7 +99,8 @@ class CredentialResolver:
         may_use_export: Callable[[JsonObject], bool] = lambda _secret: False,
     ) -> None:
         """connect: creates the client of a Secret's credential; sends nothing.
-        settings: returns the widest scope, for objects without a narrower one.
+        settings: returns the widest scope, for objects without a narrower one; None
+        if the settings name no subscription.
         seen: see `SharedReads`. namespace: the operator's own. widens: if true, an
         object whose Secret is gone uses the settings. tokens: returns the token that
         workload identity of a namespace's Secret uses (`workload_tokens`); None uses
@@ -192,7 +143,9 @@ class CredentialResolver:
         if connection is not None:
             return connection
         if not is_own:
-            return self._settings().for_object(obj)
+            if connection := self._settings():
+                return connection
+            raise _unset(key.namespace)
         if is_deleting(obj) and (stand_in := self._stand_in_for(key.namespace)):
             return stand_in
         raise self._gone(key, obj, named=named)
@@ -359,3 +312,11 @@ def content_digest(data: Mapping[str, str]) -> str:
 def _is_of(kept: _Kept, header: Entry) -> bool:
     known = (kept.uid, kept.resource_version)
     return not kept.is_export and known == (header.uid, header.resource_version)
+
+
+def _unset(namespace: str) -> CredentialError:
+    return CredentialError(
+        f"global credential not configured: create Secret {NAMESPACE_SECRET} in "
+        f"namespace {namespace}, name a Secret of it in annotation {CREDENTIAL_FROM}, "
+        "or set AZURE_SUBSCRIPTION_ID in the operator's settings"
+    )

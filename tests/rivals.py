@@ -12,10 +12,10 @@ from collections.abc import Callable
 from typing import Any
 
 import attrs
+from globalconnection import GlobalConnection
 from taps import ArmTap, CrashError, KubeTap
 from world import SYNC_SECONDS
 
-from asoreconcile.azure.controllers.credential_resolver import GlobalConnection
 from asoreconcile.azure.reconcile.model.annotations import RECONCILE_POLICY
 from asoreconcile.azure.reconcile.model.policy import Policy, policy_of
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode

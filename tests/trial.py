@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 import attrs
 from estate import ROLES, UNSEEN, Estate, key_of, role_of_id
+from globalconnection import GlobalConnection
 from invariants import Invariants
 from matrix import Cell
 from taps import ArmTap, CrashError, KubeTap
 from world import SYNC_SECONDS
 
-from asoreconcile.azure.controllers.credential_resolver import GlobalConnection
 from asoreconcile.azure.reconcile.engine.reconciler import ArmReconciler
 from asoreconcile.azure.reconcile.scope.owner_reads import OwnerReads
 from asoreconcile.base.objects import JsonObject, ObjectKey, gvk_of

@@ -14,6 +14,7 @@ from typing import Any, Self
 from unittest import mock
 
 import attrs
+from globalconnection import GlobalConnection
 
 from asoreconcile.azure.arm import ids
 from asoreconcile.azure.arm.budget import Budget
@@ -23,7 +24,6 @@ from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.catalogue.rules import RULES
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.crds import manifest
-from asoreconcile.azure.controllers.credential_resolver import GlobalConnection
 from asoreconcile.azure.controllers.kind_registry import RunningKind, resource_of
 from asoreconcile.azure.controllers.namespace_annotations import NamespaceAnnotations
 from asoreconcile.azure.controllers.protected_objects import ProtectedObjects

@@ -10,6 +10,7 @@ import attrs
 import pytest
 import yaml
 from applications import until
+from globalconnection import GlobalConnection
 from operation import Operation, free_port, resource_for
 from world import (
     RECORD_KEY,
@@ -21,7 +22,6 @@ from world import (
 )
 
 from asoreconcile.azure.controllers.catalogue import builtin
-from asoreconcile.azure.controllers.credential_resolver import GlobalConnection
 from asoreconcile.azure.controllers.namespace_annotations import NamespaceAnnotations
 from asoreconcile.azure.controllers.record_key_secret import RecordKeySecret
 from asoreconcile.azure.controllers.secret_access import SecretAccess

@@ -23,10 +23,7 @@ from asoreconcile.azure.controllers.admission import Admission
 from asoreconcile.azure.controllers.arm_client_factory import ArmClientFactory
 from asoreconcile.azure.controllers.azure_connections import is_own_export
 from asoreconcile.azure.controllers.catalogue import builtin
-from asoreconcile.azure.controllers.credential_resolver import (
-    CredentialResolver,
-    GlobalConnection,
-)
+from asoreconcile.azure.controllers.credential_resolver import CredentialResolver
 from asoreconcile.azure.controllers.reference_grants import (
     REFERENCE_GRANTS,
     ReferenceGrants,
@@ -86,7 +83,7 @@ def resolver_of(world, factory):
         rules=SecretRules(
             cloud=CloudConfig(authority_host=azure.authority, endpoint=azure.url)
         ),
-        settings=lambda: GlobalConnection(None),
+        settings=lambda: None,
         seen=lambda _group_kind: "",
         clock=world.clock,
         tokens=WorkloadTokens(world.client, world.clock),

@@ -16,7 +16,6 @@ from asoreconcile.azure.arm.credentials_secret import SecretRules
 from asoreconcile.azure.controllers.arm_client_factory import ArmClientFactory
 from asoreconcile.azure.controllers.credential_resolver import (
     CredentialResolver,
-    GlobalConnection,
     content_digest,
 )
 from asoreconcile.azure.reconcile.model.annotations import (
@@ -24,6 +23,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
     POLLER_TOKEN,
     RESOURCE_ID,
 )
+from asoreconcile.azure.reconcile.scope.shared_dependencies import Connection
 from asoreconcile.base.objects import ObjectKey, annotations, key_of
 from asoreconcile.cache.entry import Entry
 from asoreconcile.kube.errors import NotFoundError
@@ -77,7 +77,7 @@ def connector(world):
 
 @pytest.fixture
 def operator(world, other, connector):
-    settings = GlobalConnection(
+    settings = Connection(
         world.arm, subscription_id=world.azure.subscription_id, source="ops/settings"
     )
     return scoped(world, connector, settings)
@@ -316,7 +316,7 @@ def test_r8_4_a_corrected_secret_is_used_and_none_is_shown(
 
 
 def test_no_global_credential_is_an_error_of_who_needs_it(world, other, connector):
-    operator = scoped(world, connector, GlobalConnection(None))
+    operator = scoped(world, connector, None)
     group = resource_group()
     world.apply(group)
     message = failure(world, operator, group, "CredentialError")

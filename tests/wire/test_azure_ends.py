@@ -2,11 +2,11 @@
 
 import attrs
 import pytest
+from globalconnection import GlobalConnection
 from world import World, resource_group, virtual_network
 
 from asoreconcile.azure.arm.budget import ThrottledError
 from asoreconcile.azure.arm.credentials import CredentialError
-from asoreconcile.azure.controllers.credential_resolver import GlobalConnection
 from asoreconcile.azure.reconcile.model.annotations import (
     DELETE_POLLER,
     FINALIZER,

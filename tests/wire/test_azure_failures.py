@@ -2,9 +2,9 @@
 
 import attrs
 import pytest
+from globalconnection import GlobalConnection
 from world import World, resource_group, virtual_network
 
-from asoreconcile.azure.controllers.credential_resolver import GlobalConnection
 from asoreconcile.base.objects import generation
 
 GROUPS = "resources.azure.com/ResourceGroup"

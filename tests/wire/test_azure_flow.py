@@ -5,6 +5,7 @@ import logging
 
 import attrs
 import pytest
+from globalconnection import GlobalConnection
 from world import (
     OPERATOR,
     SYNC_SECONDS,
@@ -16,7 +17,6 @@ from world import (
 
 from asoreconcile.azure.arm.credentials import CredentialError
 from asoreconcile.azure.catalogue.payload import SpecError
-from asoreconcile.azure.controllers.credential_resolver import GlobalConnection
 from asoreconcile.azure.reconcile.model.annotations import (
     CLAIM,
     FINALIZER,

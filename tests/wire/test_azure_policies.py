@@ -6,10 +6,10 @@ from unittest import mock
 
 import attrs
 import pytest
+from globalconnection import GlobalConnection
 from world import World, resource_group, virtual_network
 
 from asoreconcile.azure.arm.condition_error import ConditionError
-from asoreconcile.azure.controllers.credential_resolver import GlobalConnection
 from asoreconcile.azure.reconcile.model.annotations import (
     IGNORE_FIELDS,
     OPERATOR_NAMESPACE,

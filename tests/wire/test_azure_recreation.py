@@ -5,12 +5,12 @@ The simulator refuses the one PUT that changes the SKU of a public IP address.
 
 import attrs
 import pytest
+from globalconnection import GlobalConnection
 from taps import ArmTap, CrashError, KubeTap
 from world import World, resource_group
 
 from asoreconcile.azure.catalogue.type_facts import holds_data, type_facts
 from asoreconcile.azure.controllers.catalogue import builtin
-from asoreconcile.azure.controllers.credential_resolver import GlobalConnection
 from asoreconcile.azure.reconcile.model.annotations import (
     DELETION_PROTECTION,
     ON_IMMUTABLE,

@@ -10,11 +10,11 @@ import heapq
 import attrs
 import pytest
 from azure.core.credentials import AccessToken
+from globalconnection import GlobalConnection
 from world import SYNC_SECONDS, World, resource_group
 
 from asoreconcile.azure.arm.budget import Budget
 from asoreconcile.azure.arm.client import ArmClient
-from asoreconcile.azure.controllers.credential_resolver import GlobalConnection
 from asoreconcile.azure.reconcile.engine.reconciler import ArmReconciler
 from asoreconcile.azure.reconcile.model.annotations import OPERATOR_NAMESPACE
 from asoreconcile.azure.reconcile.model.conditions import find_ready

@@ -13,7 +13,6 @@ from asoreconcile.azure.arm.credentials import CredentialError
 from asoreconcile.azure.arm.credentials_secret import SecretRules
 from asoreconcile.azure.controllers.credential_resolver import (
     CredentialResolver,
-    GlobalConnection,
     content_digest,
 )
 from asoreconcile.azure.controllers.credential_watcher import (
@@ -131,7 +130,7 @@ def connections(cluster, made, clock):
         cluster,
         connect=connect,
         rules=SecretRules(),
-        settings=lambda: GlobalConnection(
+        settings=lambda: Connection(
             "global", subscription_id="g", source="ops/settings"
         ),
         seen=lambda group_kind: cluster.seen.get(group_kind.kind, ""),
@@ -284,7 +283,7 @@ def test_no_global_credential_is_an_error_of_who_needs_it(cluster, made):
         cluster,
         connect=lambda source, name, **_: Connection("c", source.subscription_id, name),
         rules=SecretRules(),
-        settings=lambda: GlobalConnection(None),
+        settings=lambda: None,
         seen=lambda _group_kind: "",
         clock=FakeClock(),
     )
