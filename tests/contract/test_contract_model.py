@@ -17,7 +17,7 @@ from hypothesis import stateful
 from hypothesis import strategies as st
 from widgetmodel import Model, Outcome
 
-_EXAMPLES = int(os.environ.get("ASORECONCILE_CONTRACT_EXAMPLES", "20"))
+_EXAMPLES = int(os.environ.get("ASORECONCILE_CONTRACT_EXAMPLES", "10"))
 _HOLD = "example.com/hold"
 _NAMES = st.sampled_from(("a", "b"))
 _MANAGERS = st.sampled_from(("one", "two"))

@@ -268,7 +268,7 @@ def test_alerts_fire_over_recorded_histories_only_if_trouble_lasts(replicas, tmp
     tests = [_history(replicas, name, patterns) for name, patterns in HISTORIES.items()]
     document = {
         "rule_files": [str(ALERTS)],
-        "evaluation_interval": "1m",
+        "evaluation_interval": "2m",
         "tests": tests,
     }
     (tmp_path / "recorded.yaml").write_text(json.dumps(document))

@@ -197,19 +197,6 @@ def test_by_the_seed(request):
     assert kept.read_text() == "2"
 
 
-def test_beside_one_that_fails_a_flaky_one_is_named_and_the_run_fails(project):
-    project.file(
-        "test_both.py",
-        COUNTED
-        + "def test_once():\n    assert nth('once') > 1\n"
-        + "def test_always():\n    assert not nth('always')\n",
-    )
-    code, said = project.run()
-    assert code == 1
-    assert closing(said) == "1 failed, 1 flaky"
-    assert list(project.entries()) == ["tests/test_both.py::test_once"]
-
-
 def test_after_more_than_ten_failures_nothing_is_run_again(project):
     each = "@pytest.mark.parametrize('n', range(COUNT))\n"
     each += "def test_n(n):\n    assert nth(n) > 1\n"
@@ -241,16 +228,6 @@ def entry(number, day=date(2026, 1, 1)):
     return flaky.Entry(f"tests/test_a.py::test_{number}", day, "AssertionError")
 
 
-def test_more_than_ten_entries_fail_a_run_of_passing_tests(project):
-    project.file("test_good.py", "def test_good(): pass\n")
-    flaky.add(project.folder, [entry(number) for number in range(10)])
-    assert project.run()[0] == 0
-    flaky.add(project.folder, [entry(10)])
-    code, said = project.run()
-    assert code == 1
-    assert "tests/flaky.toml has 11 entries" in said
-
-
 def test_an_entry_is_added_once_and_reads_as_it_was_written(tmp_path):
     (tmp_path / "tests").mkdir()
     odd = flaky.Entry('t.py::test[\x7f"\\é😀]', date(2026, 2, 3), "a\tb", "c")
@@ -279,7 +256,8 @@ def test_the_project_s_own_entries_can_be_read():
     assert len(flaky.read(ROOT)) <= flaky.MOST_ENTRIES
 
 
-def test_a_run_keeps_its_results_and_its_costs(project):
+def test_a_run_keeps_its_results_its_costs_and_ten_entries(project):
+    """A run with a failure names its flaky test too; an eleventh entry fails a run."""
     project.file(
         "test_kept.py",
         COUNTED
@@ -291,7 +269,10 @@ def test_a_run_keeps_its_results_and_its_costs(project):
     folder = project.folder / "results"
     folder.mkdir()
     project.environment[results.FOLDER_VARIABLE] = str(folder)
-    project.run()
+    code, said = project.run()
+    assert code == 1
+    assert closing(said) == "1 failed, 1 passed, 1 skipped, 1 flaky"
+    assert list(project.entries()) == ["tests/test_kept.py::test_once"]
     kept = results.read(folder)
     assert kept.counts == {"failed": 1, "passed": 1, "skipped": 1, "flaky": 1}
     assert kept.skipped == {"no helm": 1}
@@ -302,6 +283,10 @@ def test_a_run_keeps_its_results_and_its_costs(project):
     costs = project.folder / results.COSTS
     assert costs.read_text().splitlines()[1].endswith("\t4\ttests/test_kept.py")
     costs.unlink()
-    project.run("tests/test_kept.py")
-    project.run("-k", "good")
+    flaky.add(project.folder, [entry(number) for number in range(9)])
+    assert project.run("tests/test_kept.py::test_good")[0] == 0
+    flaky.add(project.folder, [entry(9)])
+    code, said = project.run("-k", "good")
+    assert code == 1
+    assert "tests/flaky.toml has 11 entries" in said
     assert not costs.exists()

@@ -47,18 +47,31 @@ def run(*command, **environment):
     )
 
 
-def test_its_usage_and_its_examples_name_the_plugin(plugin):
-    done = run(str(plugin), "plan", "--help")
-    assert done.stdout.startswith("Usage: kubectl aso plan [OPTIONS]"), done.stderr
-    assert "kubectl aso plan -f shop.yaml" in done.stdout
-    assert "asoctl" not in done.stdout
-    nested = run(str(plugin), "import", "azure-resource", "--help")
-    assert nested.stdout.startswith("Usage: kubectl aso import azure-resource")
-    assert "asoctl" not in nested.stdout
-    assert "kubectl aso, version" in run(str(plugin), "--version").stdout
-    wrong = run(str(plugin), "pln")
-    assert wrong.returncode == 2
-    assert "Usage: kubectl aso" in wrong.stderr
+@pytest.fixture
+def told(monkeypatch, capsys):
+    """A function that runs the plug-in: its exit code and its output."""
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["/bin/kubectl-aso", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        said = capsys.readouterr()
+        return ended.value.code, said.out + said.err
+
+    return run
+
+
+def test_its_usage_and_its_examples_name_the_plugin(told):
+    _, plan = told("plan", "--help")
+    assert plan.startswith("Usage: kubectl aso plan [OPTIONS]")
+    assert "kubectl aso plan -f shop.yaml" in plan
+    _, nested = told("import", "azure-resource", "--help")
+    assert nested.startswith("Usage: kubectl aso import azure-resource")
+    assert "asoctl" not in plan + nested
+    assert "kubectl aso, version" in told("--version")[1]
+    code, wrong = told("pln")
+    assert code == 2
+    assert "Usage: kubectl aso" in wrong
 
 
 def test_under_its_own_name_it_is_asoctl():
