@@ -261,7 +261,7 @@ def test_l21_a_token_from_an_annotation_cannot_send_us_elsewhere(client, credent
 
 
 def test_l16_judge_reads_the_resource(azure, client):
-    azure.get(URL, status=404, json={})
+    azure.get(URL, status=404, json={"code": "NotFound"})
     assert isinstance(client.judge(ID, "1", deleting=False), Restart)
     assert client.judge(ID, "1", deleting=True) == OperationDone()
     azure.replace(responses.GET, URL, status=403, json={})

@@ -119,10 +119,38 @@ def test_v5_v6_what_azure_says_without_json_counts(azure, client):
     assert isinstance(outcome, ReadResource)
 
 
-@pytest.mark.parametrize("body", ["", "null", '{"error": {"code": "NotFound"}}'])
-def test_l16_what_is_empty_or_json_counts(azure, client, body):
-    azure.get(URL, status=404, body=body)
+@pytest.mark.parametrize(
+    ("body", "headers"),
+    [("", OURS), ("null", OURS), ('{"error": {"code": "NotFound"}}', {})],
+)
+def test_l16_what_is_empty_or_json_counts(azure, client, body, headers):
+    azure.get(URL, status=404, body=body, headers=headers)
     assert isinstance(client.judge(ID, "1", deleting=False), Restart)
+
+
+@pytest.mark.parametrize("body", ["", "{}", '{"message": "no Route matched"}'])
+def test_v3_an_answer_without_a_code_or_a_header_of_azure_ends_nothing(
+    azure, client, body
+):
+    azure.get(URL, status=404, body=body)
+    with pytest.raises(ArmError) as caught:
+        client.judge(ID, "1", deleting=True)
+    assert not caught.value.is_not_found
+
+
+@pytest.mark.parametrize(
+    "name", ["providers/Microsoft.Net/things/m", "providers/Microsoft.Net/others/n"]
+)
+def test_l14_another_resource_ends_no_operation(azure, client, name):
+    other = f"/subscriptions/s/resourceGroups/g/{name}"
+    body = {"id": other, "properties": {"provisioningState": "Succeeded"}}
+    azure.get(URL, json=body, headers=OURS)
+    with pytest.raises(ArmError, match="another resource"):
+        client.judge(ID, "1", deleting=False)
+    token = Token(TokenShape.BODY, RESOURCE, RESOURCE_URL, "Running")
+    outcome = client.poll(token)
+    assert isinstance(outcome, Pending)
+    assert "another resource" in str(outcome.read_error)
 
 
 @pytest.mark.parametrize("body", ["", "null", "{}", "[]", '{"status": "ok"}'])
@@ -138,7 +166,9 @@ def test_l14_nothing_is_no_resource(azure, client, body):
     assert outcome.read_error is not None
 
 
-@pytest.mark.parametrize("body", ['{"id": "i"}', '{"name": "n"}', '{"properties": {}}'])
+@pytest.mark.parametrize(
+    "body", [f'{{"id": "{ID}"}}', '{"name": "n"}', '{"properties": {}}']
+)
 def test_l6_a_resource_without_a_state_has_succeeded(azure, client, body):
     azure.get(URL, body=body)
     assert isinstance(client.judge(ID, "1", deleting=False), OperationDone)

@@ -328,3 +328,15 @@ def test_ow3_an_unmarked_object_decides_too(world):
     assert annotations(world.read(obj))[OPERATOR_NAMESPACE]
     assert world.ready(obj)["reason"] == "AlreadyExists"
     assert puts(world) == 1
+
+
+def test_ow3_a_404_whose_code_is_not_known_is_asked_again_before_a_creation(world):
+    make_in_azure(world)
+    world.azure.journal.clear()
+    world.azure.faults.answer("GET", "virtualNetworks/vnet$", 404, code="VnetLost")
+    obj = network("fail")
+    world.apply(obj)
+    world.clock.advance(world.run(obj).requeue_after_seconds)
+    world.run(obj)
+    assert puts(world) == 0
+    assert world.ready(obj)["reason"] == "AlreadyExists"

@@ -419,6 +419,20 @@ def test_v3_an_unknown_404_ends_a_deletion_only_if_it_is_repeated(world, network
     assert "404 VnetLost" in event[3]
 
 
+def test_k2_a_page_in_place_of_a_put_s_answer_is_no_refusal(world):
+    """Azure may have carried out the PUT whose answer a proxy replaced."""
+    obj = virtual_network()
+    world.apply(obj)
+    unmarked = {"x-ms-request-id": ""}
+    path = "virtualNetworks/vnet$"
+    world.azure.faults.answer("PUT", path, 403, body=PAGE, headers=unmarked)
+    world.run(obj)
+    world.azure.seed(annotations(world.read(obj))[RESOURCE_ID], {"location": "x"})
+    world.delete(obj)
+    assert world.settle(obj) is None
+    assert list(world.azure.resources()) == [group_id(world)]
+
+
 def test_v3_a_deletion_that_azure_answers_with_410_ends(world, network):
     for method in ("GET", "DELETE"):
         path = "virtualNetworks/vnet$"

@@ -119,6 +119,15 @@ def test_ow6_a_404_whose_code_is_not_known_ends_a_recreation(world):
     assert writes(world)[-1] == "PUT"
 
 
+def test_ow6_a_list_of_children_that_is_not_found_deletes_nothing(world):
+    world.settled(table())
+    refused(world, table(disableBgpRoutePropagation=True), TABLES, times=2)
+    world.azure.faults.answer("GET", "/routes$", 404, code="RoutesLost", times=2)
+    world.run(table())
+    world.run(table())
+    assert writes(world) == ["PUT", "PUT"]
+
+
 def test_ow6_each_generation_deletes_once(world):
     world.settled(address("Basic"))
     refused(world, address("Standard"), times=4)

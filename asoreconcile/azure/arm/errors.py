@@ -10,6 +10,7 @@
 import re
 from datetime import datetime
 from typing import Literal
+from urllib.parse import unquote
 
 import attrs
 
@@ -210,16 +211,28 @@ def stated_resource(body: JsonObject, *, url: str) -> JsonObject:
     A resource without a state counts as succeeded, so `{}` must not count as a
     resource. Every recorded id ends as its URL does; a few begin otherwise.
     """
-    stated = body.get("id") if is_resource(body) else None
-    is_other = isinstance(stated, str) and _name_in(stated) != _name_in(url)
-    if is_other or not is_resource(body):
-        problem = ANOTHER_RESOURCE if is_other else NO_RESOURCE
+    if problem := why_not_the_resource(body, url=url):
         raise protocol_fault(ArmResponse(200), problem, method="GET", url=url)
     return body
 
 
-def _name_in(arm_id: str) -> str:
-    return arm_id.rstrip("/").rpartition("/")[2].lower()
+def why_not_the_resource(body: JsonObject | None, *, url: str) -> str:
+    """Return why a body is not the resource with this URL or id; "" if it is.
+
+    url: "" for any resource.
+    """
+    if body is None or not is_resource(body):
+        return NO_RESOURCE
+    stated = body.get("id")
+    is_other = url and isinstance(stated, str) and _end_of(stated) != _end_of(url)
+    return ANOTHER_RESOURCE if is_other else ""
+
+
+def _end_of(url: str) -> str:
+    """Return the part of an id or URL that follows the last provider, else its name."""
+    path = unquote(without_query(url)).rstrip("/").lower()
+    _, provider, end = path.rpartition("/providers/")
+    return end if provider else path.rpartition("/")[2]
 
 
 def is_resource(body: JsonObject | None) -> bool:
@@ -267,8 +280,17 @@ def _error(
         client_request_id=answer.header(CLIENT_REQUEST_ID),
         method=method,
         url=url,
-        is_foreign=answer.is_foreign,
+        is_foreign=answer.is_foreign or _is_of_a_gateway(envelope, answer, url),
     )
+
+
+def _is_of_a_gateway(envelope: ErrorBody, answer: ArmResponse, url: str) -> bool:
+    """Return whether a response has neither a code nor a header of Azure, so that a
+    gateway before Azure may have sent it. Recorded answers of providers without codes
+    have lost these headers.
+    """
+    is_nameless = envelope.code == UNKNOWN_CODE and not answer.is_marked
+    return is_nameless and absence(envelope.code, url) is not Absence.SAID
 
 
 def _unsigned(text: str) -> str:

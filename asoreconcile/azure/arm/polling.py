@@ -15,14 +15,13 @@ import attrs
 from asoreconcile.azure.arm.delays import next_poll_delay
 from asoreconcile.azure.arm.endpoint import Endpoint
 from asoreconcile.azure.arm.errors import (
-    NO_RESOURCE,
     ArmError,
     ArmTransportError,
-    is_resource,
     is_transient_status,
     operation_fault,
     parse_fault,
     protocol_fault,
+    why_not_the_resource,
 )
 from asoreconcile.azure.arm.ids import key
 from asoreconcile.azure.arm.outcomes import (
@@ -182,8 +181,11 @@ class _Poll:
         return isinstance(id_, str) and key(id_) == key(urlsplit(self.token.url).path)
 
     def _resource(self, body: JsonObject | None) -> ArmOutcome:
-        if not is_resource(body) and self.answer.status != 204:
-            return self._read_failed(self._protocol(NO_RESOURCE))
+        # Other monitors have URLs of their own.
+        url = self.token.url if self.token.shape is TokenShape.BODY else ""
+        problem = why_not_the_resource(body, url=url)
+        if problem and self.answer.status != 204:
+            return self._read_failed(self._protocol(problem))
         state = provisioning_state(body)
         ended = by_state(
             body, state, self.answer, url=self.token.url, method=self.token.verb

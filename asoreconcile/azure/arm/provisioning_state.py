@@ -10,11 +10,10 @@ import attrs
 
 from asoreconcile.azure.arm.delays import next_poll_delay
 from asoreconcile.azure.arm.errors import (
-    NO_RESOURCE,
-    is_resource,
     operation_fault,
     parse_fault,
     protocol_fault,
+    why_not_the_resource,
 )
 from asoreconcile.azure.arm.outcomes import (
     NO_PROGRESS,
@@ -63,8 +62,8 @@ def infer_from_resource(
         body = answer.json_object
     except BrokenBodyError as broken:
         return Failed(protocol_fault(answer, str(broken), method="GET", url=url))
-    if not is_resource(body):
-        return Failed(protocol_fault(answer, NO_RESOURCE, method="GET", url=url))
+    if problem := why_not_the_resource(body, url=url):
+        return Failed(protocol_fault(answer, problem, method="GET", url=url))
     state = provisioning_state(body)
     delay = next_poll_delay(answer.headers, progress.polls, now=now)
     if deleting:

@@ -16,6 +16,8 @@ from asoreconcile.base.objects import JsonObject
 # an answer lacks them.
 _MARKS = (
     "x-ms-request-id",
+    "x-ms-routing-request-id",
+    "x-ms-failure-cause",
     "request-id",
     "azure-asyncoperation",
     "operation-location",
@@ -70,6 +72,11 @@ class ArmResponse:
         return self.content.decode("utf-8", "replace")
 
     @property
+    def is_marked(self) -> bool:
+        """Return whether the response has a header that only ARM or Graph sends."""
+        return any(self.header(name) for name in _MARKS)
+
+    @property
     def is_foreign(self) -> bool:
         """Return whether the response is from a machine between the operator and Azure,
         such as a proxy.
@@ -78,7 +85,7 @@ class ArmResponse:
         headers and sends JSON. For the response to a HEAD, only the content type
         decides.
         """
-        if any(self.header(name) for name in _MARKS):
+        if self.is_marked:
             return False
         if not self.content.strip():
             return "html" in self.header("content-type").lower()

@@ -98,9 +98,10 @@ def has_made_nothing(error: AsoreconcileError) -> bool:
     """
     match error:
         case ArmError():
-            # After an error of the server, or a time-out, Azure may carry it out.
+            # After an error of the server, or a time-out, Azure may carry it out. A
+            # proxy may have replaced the answer of an accepted PUT.
             is_timeout = error.status == HTTPStatus.REQUEST_TIMEOUT
-            return error.status < HTTPStatus.INTERNAL_SERVER_ERROR and not is_timeout
+            return error.status // 100 == 4 and not (is_timeout or error.is_foreign)
         case ArmTransportError():
             return error.sent == "no"
         case CredentialError() | RetryError():

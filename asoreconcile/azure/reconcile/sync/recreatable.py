@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
 from asoreconcile.azure.arm import ids
+from asoreconcile.azure.arm.absence import Absence
 from asoreconcile.azure.arm.errors import ArmError
 from asoreconcile.azure.catalogue.kinds import Catalogue, KindVersion
 from asoreconcile.azure.catalogue.type_facts import holds_data
@@ -90,7 +91,7 @@ class _Children:
         try:
             found = [entry.get("id") for entry in self._read(path, api_version)]
         except ArmError as error:
-            if error.is_not_found:
+            if error.absence is Absence.SAID:
                 return []
             raise
         return [one for one in found if isinstance(one, str) and ids.key(one)]

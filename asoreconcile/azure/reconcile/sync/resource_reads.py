@@ -1,6 +1,6 @@
 """A reconcile's read of its resource. Blocking."""
 
-from asoreconcile.azure.arm.errors import ArmError, is_resource, stated_resource
+from asoreconcile.azure.arm.errors import ArmError, stated_resource
 from asoreconcile.azure.catalogue.status import status_of
 from asoreconcile.azure.middleware.context import ReconcileContext
 from asoreconcile.base.objects import JsonObject
@@ -17,8 +17,7 @@ def observed_status(
     if "Get" not in version.operations:
         # Azure offers only HEAD for the kind: there is no status to show (V4).
         return {} if client.head(arm_id, version.api_version) else None
-    # The answer to a poll may be something else than the resource.
-    if body is None or not is_resource(body):
+    if body is None:
         try:
             read = client.get(arm_id, version.api_version)
         except ArmError as error:

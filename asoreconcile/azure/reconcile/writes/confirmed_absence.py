@@ -7,8 +7,6 @@ the resource. A read whose 404 has an unknown code is repeated as well.
 Rule: V11.
 """
 
-from collections.abc import Callable
-
 from asoreconcile.azure.arm import ids
 from asoreconcile.azure.arm.absence import Absence
 from asoreconcile.azure.arm.collections import collection_of
@@ -18,7 +16,7 @@ from asoreconcile.azure.middleware.context import ReconcileContext
 from asoreconcile.azure.reconcile.model.decisions import Requeue
 from asoreconcile.azure.reconcile.model.drift_baseline import DriftBaseline
 from asoreconcile.azure.reconcile.model.first_creation import was_there
-from asoreconcile.azure.reconcile.state.memory import ObjectMemory
+from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.sync.desired import Desired
 from asoreconcile.base.objects import status
 
@@ -28,21 +26,18 @@ UNKNOWN_CODE_SECONDS = 60.0
 
 
 def confirm_absence(
-    made: Desired,
-    last_put: DriftBaseline | None,
-    memory: ObjectMemory,
-    wake_children: Callable[[], None],
+    scope: ReconcileScope, made: Desired, last_put: DriftBaseline | None
 ) -> Requeue | None:
     """Return the pause before the next read; None if the PUT may be sent.
 
-    made: the PUT. last_put: the record of the last one. memory: the process's memory of
-    the object.
+    made: the PUT. last_put: the record of the last one.
 
-    Only the read of a resource that existed before is repeated. Its child objects are
-    woken at the first 404, to find out whether their resources are gone, too. Raises
-    ConditionError if a list has the resource, and as `ArmAccess.list`.
+    Only the read of a resource that existed before, or that the object may not take
+    over, is repeated. Its child objects are woken at the first 404, to find out whether
+    their resources are gone, too. Raises ConditionError if a list has the resource, and
+    as `ArmAccess.list`.
     """
-    context, patcher = made.maker.context, made.maker.patcher
+    context, patcher, memory = scope.context, scope.patcher, scope.memory
     if not context.is_known_absent:
         if context.read is not None:
             memory.absent_since = None
@@ -52,13 +47,13 @@ def confirm_absence(
     # was followed by a read.
     is_recorded = last_put is not None and bool(last_put.rest)
     was_known = not made.is_first and (is_recorded or was_there(status(patcher.obj)))
-    if not was_known or (is_said and not context.needs_absence):
+    if not (was_known or scope.is_undecided) or (is_said and not context.needs_absence):
         memory.absent_since = None
         return None
     now = context.clock.monotonic()
     if memory.absent_since is None:
         memory.absent_since = now
-        wake_children()
+        scope.wake_children()
     pause = ASKED_AGAIN_SECONDS if is_said else UNKNOWN_CODE_SECONDS
     left = memory.absent_since + pause - now
     if left > 0:

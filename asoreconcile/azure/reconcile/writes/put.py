@@ -197,14 +197,16 @@ def _reach(
         decided = Decision((SetDrifted(),), request)
     if isinstance(decided.then, Put):
         if scope.is_undecided:
+            scope.context.raw_get()
+        pause = None if intent.is_checked else run_prechecks(scope, intent.owner)
+        if pause is None:
+            pause = confirm_absence(scope, made, last_put)
+        if pause is not None:
+            return _postponed(patcher, pause)
+        if scope.is_undecided:
             have = meet_existing(made, decided.then, scope.namespace_annotations)
             if have is not None:
                 return settle(scope, ReadAfter.PUT, body=have)
-        pause = None if intent.is_checked else run_prechecks(scope, intent.owner)
-        if pause is None:
-            pause = confirm_absence(made, last_put, memory, scope.wake_children)
-        if pause is not None:
-            return _postponed(patcher, pause)
     memory.absent_since = None
     patcher.set_ready(reconciling(patcher.generation), reason_aware=True)
     if not isinstance(decided.then, Put):

@@ -51,3 +51,11 @@ def test_a_proxy_s_404_says_nothing():
     fault = parse_fault(page, method="GET", url=NETWORK)
     assert fault.absence is Absence.NOT
     assert not fault.is_not_found
+
+
+@pytest.mark.parametrize("body", [b"", b"null", b'{"message":"no Route matched"}'])
+def test_a_404_without_a_code_counts_only_if_azure_sent_it(body):
+    marked = {"x-ms-request-id": "7"}
+    for headers, expected in (({}, Absence.NOT), (marked, Absence.PERHAPS)):
+        fault = parse_fault(ArmResponse(404, headers, body), url=NETWORK)
+        assert fault.absence is expected

@@ -331,14 +331,15 @@ def test_l16_judging_a_put_by_the_resource():
     assert isinstance(judge(answer(200, resource("Succeeded"))), OperationDone)
     assert isinstance(judge(answer(200, resource())), OperationDone)
     assert isinstance(judge(answer(200, resource("Failed"))), Failed)
-    assert isinstance(judge(answer(404)), Restart)
+    assert isinstance(judge(answer(404, {"code": "NotFound"})), Restart)
     running = judge(answer(200, resource("Updating")))
     assert isinstance(running, Pending)
     assert running.token == Token(TokenShape.BODY, RESOURCE, URL, "Updating")
 
 
 def test_l9_l16_judging_a_delete_by_the_resource():
-    assert isinstance(judge(answer(404), deleting=True), OperationDone)
+    gone = answer(404, {"code": "NotFound"})
+    assert isinstance(judge(gone, deleting=True), OperationDone)
     waiting = judge(answer(200, resource("Deleting"), ra="9"), deleting=True)
     assert waiting == ReadResource("no monitor", deleting=True, delay_seconds=9)
     assert isinstance(judge(answer(200, resource("Succeeded")), deleting=True), Restart)

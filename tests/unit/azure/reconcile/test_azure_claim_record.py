@@ -128,8 +128,8 @@ def test_who_only_reads_has_made_nothing(seen):
     assert made.standing is Standing.NONE
 
 
-def refusal(status):
-    return ArmError(ErrorBody("Some", "words"), status=status)
+def refusal(status, **more):
+    return ArmError(ErrorBody("Some", "words"), status=status, **more)
 
 
 def lost(sent):
@@ -144,6 +144,9 @@ def lost(sent):
         (refusal(409), True),
         (refusal(429), True),
         (refusal(408), False),
+        (refusal(200), False),
+        (refusal(302), False),
+        (refusal(403, is_foreign=True), False),
         (refusal(500), False),
         (refusal(503), False),
         (lost("no"), True),
