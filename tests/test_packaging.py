@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tomllib
 import zipfile
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -251,7 +252,7 @@ def test_rooms_are_imported_by_their_full_name(room):
     paths = list((ROOT / room).rglob("*.py"))
     assert paths
     for path in paths:
-        imported = set(_imported(path))
+        imported = _imported(path)
         tops = {name.partition(".")[0] for name in imported}
         assert not tops & {"controllers", "extensions", "cmd"}, path
         if "cmd" not in path.relative_to(ROOT).parts:
@@ -260,12 +261,15 @@ def test_rooms_are_imported_by_their_full_name(room):
             ], path
 
 
+@cache
 def _imported(path):
+    found = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            yield node.module or ""
+            found.add(node.module or "")
+    return found
 
 
 # The module of each distribution whose module has another name.

@@ -24,8 +24,9 @@ NASTY = [
 ]
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _administrator(mariadb_server):
+@pytest.fixture(scope="session")
+def superusers(mariadb_server):
+    """The superuser's cursor; it makes an administrator."""
     with superuser(mariadb_server) as cursor:
         cursor.execute(
             "CREATE USER %s@'%%' IDENTIFIED BY %s",
@@ -42,6 +43,13 @@ def _administrator(mariadb_server):
         )
         for name in ("shop", "stock"):
             cursor.execute(f"CREATE DATABASE {name}")
+        yield cursor
+
+
+@pytest.fixture
+def mysql(mysql, superusers):
+    mysql.superusers = superusers
+    return mysql
 
 
 @contextlib.contextmanager
@@ -67,9 +75,8 @@ def superuser(server):
 
 
 def rows(world, sql, *values):
-    with superuser(world.server) as cursor:
-        cursor.execute(sql, values or None)
-        return list(cursor.fetchall())
+    world.superusers.execute(sql, values or None)
+    return list(world.superusers.fetchall())
 
 
 def lets_in(world, user, password):

@@ -35,10 +35,10 @@ NASTY = [
 ]
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _administrator(postgresql_server):
-    """Make an administrator like Azure's: no superuser, and without access to others'
-    databases.
+@pytest.fixture(scope="session")
+def superusers(postgresql_server):
+    """The superuser's connection; it makes an administrator like Azure's: no superuser,
+    and without access to others' databases.
     """
     with superuser(postgresql_server) as connection:
         quoted = servers.ADMIN_PASSWORD.replace("'", "''")
@@ -50,6 +50,13 @@ def _administrator(postgresql_server):
         )
         connection.run("CREATE ROLE readers")
         connection.run("CREATE ROLE writers")
+        yield connection
+
+
+@pytest.fixture
+def postgresql(postgresql, superusers):
+    postgresql.superusers = superusers
+    return postgresql
 
 
 @contextlib.contextmanager
@@ -73,8 +80,7 @@ def superuser(server):
 
 
 def rows(world, sql, **values):
-    with superuser(world.server) as connection:
-        return connection.run(sql, **values)
+    return world.superusers.run(sql, **values)
 
 
 def member_of(world, name):

@@ -10,7 +10,7 @@ from tools import CHART, attempt
 
 from asoreconcile.azure.cmd.manager import manager
 
-SETS = int(os.environ.get("ASORECONCILE_CHART_SETS", "60"))
+SETS = int(os.environ.get("ASORECONCILE_CHART_SETS", "30"))
 SEED = int(os.environ.get("ASORECONCILE_CHART_SEED", "1"))
 TEXTS = ("", "a", "a\nb", "a: b", "true", "1", "'", '"', "{{ fail `no` }}x", "é", "#a")
 NUMBERS = (0, 1, 2, 3, 65535, 65536, 1000000, 10000000, 1.5, -1, "1", None)

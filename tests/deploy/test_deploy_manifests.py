@@ -20,11 +20,12 @@ IMAGE = "registry.example/asoreconcile:0.1.0"
 pytestmark = NEEDS_KUBECTL
 
 
-@pytest.fixture(params=TARGETS)
-def shell(request, tmp_path):
-    """Runs commands as the administrator in the folder that contains deploy/, and
-    returns their output.
+@pytest.fixture(scope="module", params=TARGETS)
+def shell(request, tmp_path_factory):
+    """Runs commands as the administrator of an installation, in the folder that
+    contains deploy/; returns their output. Each test leaves IMAGE installed.
     """
+    tmp_path = tmp_path_factory.mktemp("shell")
     environment = {
         "PATH": f"{Path(KUBECTL).parent}:{os.environ['PATH']}",
         "HOME": str(tmp_path),
@@ -45,6 +46,7 @@ def shell(request, tmp_path):
 
     with cluster(request.param) as started:
         started.write_kubeconfig(tmp_path / "kubeconfig")
+        run(shown("README.md", "Into a cluster"))
         yield run
 
 
@@ -66,7 +68,6 @@ def images(shell):
 
 
 def test_every_object_of_the_page_s_commands_is_there_afterwards(shell):
-    shell(shown("README.md", "Into a cluster"))
     documents = [
         document
         for name in ("operator", "rbac", "webhooks")
@@ -81,7 +82,6 @@ def test_every_object_of_the_page_s_commands_is_there_afterwards(shell):
 
 
 def test_manifests_applied_again_change_nothing_and_fight_with_nobody(shell):
-    shell(shown("README.md", "Into a cluster"))
     again = shown("docs/operations.md", "Upgrade by manifests")
     version = "-o jsonpath={.metadata.generation}"
     before = shell(f"kubectl get -n {NAMESPACE} {MANAGER} {version}")
@@ -93,7 +93,6 @@ def test_manifests_applied_again_change_nothing_and_fight_with_nobody(shell):
 
 
 def test_an_image_set_by_hand_is_not_overwritten_in_silence(shell):
-    shell(shown("README.md", "Into a cluster"))
     again = shown("docs/operations.md", "Upgrade by manifests")
     shell(f"kubectl set image -n {NAMESPACE} {MANAGER} manager=registry.example/mine:1")
     refused = shell(again, code=1)
@@ -107,7 +106,6 @@ def test_an_image_set_by_hand_is_not_overwritten_in_silence(shell):
 
 
 def test_a_ca_bundle_that_the_operator_wrote_outlives_an_upgrade(shell):
-    shell(shown("README.md", "Into a cluster"))
     webhooks = "validatingwebhookconfigurations/azureserviceoperator-validating-webhook-configuration"
     patch = '[{"op":"add","path":"/webhooks/0/clientConfig/caBundle","value":"Y2E="}]'
     shell(
@@ -119,7 +117,6 @@ def test_a_ca_bundle_that_the_operator_wrote_outlives_an_upgrade(shell):
 
 
 def test_a_team_s_operator_runs_the_image_that_the_reader_names(shell):
-    shell(shown("README.md", "Into a cluster"))
     shell("kubectl create namespace red")
     shell(shown("README.md", "One operator for each team"))
     namespace = "azureserviceoperator-red"
@@ -129,27 +126,22 @@ def test_a_team_s_operator_runs_the_image_that_the_reader_names(shell):
 
 
 def test_argo_cd_gets_the_health_script_beside_its_own_settings(shell):
+    """Customizations of Argo CD's own are not overwritten."""
     head = (DEPLOY / "argocd.yaml").read_text()
     (command,) = re.findall(r"^#   (kubectl .*)$", head, re.MULTILINE)
     assert command in (DEPLOY / "README.md").read_text()
-    own = "--from-literal=url=https://argo.example"
-    shell(
-        f"kubectl create namespace argocd; kubectl create cm -n argocd argocd-cm {own}"
-    )
+    url = "--from-literal=url=https://argo.example"
+    made = f"kubectl create cm -n argocd argocd-cm {url}"
+    shell(f"kubectl create namespace argocd; {made}")
     shell(command)
     shell(command)
-    found = json.loads(shell("kubectl get cm -n argocd argocd-cm -o json"))
-    assert set(found["data"]) == {"url", "resource.customizations"}
-    assert found["data"]["url"] == "https://argo.example"
-
-
-def test_argo_cd_s_own_customizations_are_not_overwritten(shell):
-    own = "--from-literal=resource.customizations=theirs"
-    shell(
-        f"kubectl create namespace argocd; kubectl create cm -n argocd argocd-cm {own}"
-    )
+    shown_map = "kubectl get cm -n argocd argocd-cm -o json"
+    found = json.loads(shell(shown_map))["data"]
+    assert set(found) == {"url", "resource.customizations"}
+    assert found["url"] == "https://argo.example"
+    theirs = "--from-literal=resource.customizations=theirs"
+    shell(f"kubectl delete cm -n argocd argocd-cm; {made} {theirs}")
     refused = shell("kubectl apply --server-side -f deploy/argocd.yaml", code=1)
     assert "conflict with" in refused
     assert ".data.resource.customizations" in refused
-    path = "-o 'jsonpath={.data}'"
-    assert "theirs" in shell(f"kubectl get cm -n argocd argocd-cm {path}")
+    assert "theirs" in shell(shown_map)

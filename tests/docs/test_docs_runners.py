@@ -19,7 +19,7 @@ RUNNERS = {
     "README.md": {
         "Try it": [
             "test_docs_library::test_the_sandbox_shows_the_samples",
-            "test_sandbox_kinds::test_a_kind_that_no_manifest_has_is_applied_and_exports_its_keys",
+            "test_sandbox::test_a_kind_that_no_manifest_has_is_applied_and_exports_its_keys",
         ],
         "Use the commands": [f"{LIBRARY}_render_prints_what_the_page_shows"],
         "Run it against Azure": [f"{OPERATOR}_the_printed_options_start_an_operator"],
