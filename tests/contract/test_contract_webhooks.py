@@ -527,12 +527,12 @@ def test_a_conversion_that_fails_fails_the_request(server, hook, turning):
 @pytest.mark.parametrize("form", ["Table", "PartialObjectMetadataList"])
 def test_a_list_in_another_form_is_converted_too(server, hook, turning, form):
     path, kind = turning
-    server.post(path("v1"), turned(kind, "v1", size=1)).expect(201)
     headers = {"Accept": f"application/json;as={form};v=v1;g=meta.k8s.io"}
+    # From here, because a real server lists what it has converted before.
     hook.answers["convert"] = lambda _: {
         "result": {"status": "Failure", "message": "no way"}
     }
-    # A real server lists what it has converted before.
+    server.post(path("v1"), turned(kind, "v1", size=1)).expect(201)
     assert server.call("GET", path("v2"), headers=headers).status >= 429
     server.call("GET", path("v1"), headers=headers).expect(200)
     hook.answers["convert"] = _converted
