@@ -11,11 +11,6 @@ BUCKETS = (0.001, 0.5, 10.0)
 
 
 @pytest.fixture
-def registry():
-    return CollectorRegistry()
-
-
-@pytest.fixture
 def family(registry):
     return HistogramFamily(
         "took_seconds", "How long", ("name",), buckets=BUCKETS, registry=registry

@@ -8,12 +8,6 @@ from asoreconcile.base import reconcile_context
 from asoreconcile.base.errors import AsoreconcileError, StoppedError
 from asoreconcile.base.reconcile_context import Context, DeadlineError, running
 from asoreconcile.base.stop_signal import StopSignal, wait_for_any
-from asoreconcile.testing.clock import FakeClock
-
-
-@pytest.fixture
-def clock():
-    return FakeClock()
 
 
 def in_thread(call):

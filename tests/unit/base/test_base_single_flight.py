@@ -9,7 +9,6 @@ from asoreconcile.base.errors import AsoreconcileError, StoppedError
 from asoreconcile.base.reconcile_context import Context, DeadlineError, running
 from asoreconcile.base.single_flight import PatienceError, SingleFlight
 from asoreconcile.base.stop_signal import StopSignal
-from asoreconcile.testing.clock import FakeClock
 
 MANY = 12
 
@@ -58,11 +57,6 @@ class Crowd:
             thread.join(10)
             assert not thread.is_alive()
         return self.outcomes
-
-
-@pytest.fixture
-def clock():
-    return FakeClock()
 
 
 @pytest.fixture(params=[False, True], ids=["first", "own-thread"])

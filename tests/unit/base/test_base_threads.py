@@ -14,14 +14,8 @@ from asoreconcile.base.log import JsonFormatter
 from asoreconcile.base.threads import Threads
 from asoreconcile.observability.metrics import RuntimeMetrics
 from asoreconcile.runtime.health import ThreadsAlive
-from asoreconcile.testing.clock import FakeClock
 
 PATIENCE = 30.0
-
-
-@pytest.fixture
-def clock():
-    return FakeClock()
 
 
 @pytest.fixture

@@ -1,19 +1,11 @@
 """Rate limiters: how long each waits, what they count, what they forget."""
 
-import pytest
-
 from asoreconcile.base.backoff import (
     ItemExponential,
     TokenBucket,
     asked_delay,
 )
 from asoreconcile.base.errors import RetryError
-from asoreconcile.testing.clock import FakeClock
-
-
-@pytest.fixture
-def clock():
-    return FakeClock()
 
 
 def test_rl1_exponential_doubles_from_its_base_and_counts_each_key_alone(clock):

@@ -1,23 +1,12 @@
 """The queue's metrics, walked on a clock that stands still."""
 
 import pytest
-from prometheus_client import CollectorRegistry, Counter, generate_latest
+from prometheus_client import Counter, generate_latest
 
 from asoreconcile.observability.metrics import RuntimeMetrics
 from asoreconcile.queue.workqueue import WorkQueue
-from asoreconcile.testing.clock import FakeClock
 
 NAME = {"name": "vnet", "controller": "vnet"}
-
-
-@pytest.fixture
-def clock():
-    return FakeClock()
-
-
-@pytest.fixture
-def registry():
-    return CollectorRegistry()
 
 
 @pytest.fixture

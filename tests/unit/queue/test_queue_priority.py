@@ -7,12 +7,6 @@ import pytest
 
 from asoreconcile.queue.queue_item import State
 from asoreconcile.queue.workqueue import LOW_PRIORITY, Item, WorkQueue
-from asoreconcile.testing.clock import FakeClock
-
-
-@pytest.fixture
-def clock():
-    return FakeClock()
 
 
 @pytest.fixture

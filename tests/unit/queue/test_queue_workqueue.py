@@ -7,12 +7,6 @@ import weakref
 import pytest
 
 from asoreconcile.queue.workqueue import Item, WorkQueue
-from asoreconcile.testing.clock import FakeClock
-
-
-@pytest.fixture
-def clock():
-    return FakeClock()
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ import uuid
 from datetime import timedelta
 
 import pytest
-from prometheus_client import CollectorRegistry
 
 from asoreconcile.base import reconcile_context
 from asoreconcile.base.backoff import ItemExponential
@@ -32,7 +31,6 @@ from asoreconcile.runtime.reconciler import Request, Result
 from asoreconcile.runtime.sources import Watch
 from asoreconcile.runtime.worker import Throttle
 from asoreconcile.runtime.worker_pool import start_daemon
-from asoreconcile.testing.clock import FakeClock
 
 KEY = ObjectKey("ns", "a")
 
@@ -94,16 +92,6 @@ def entry(name="a", version="1", generation=1):
     return Entry(
         {"metadata": {**meta, "resourceVersion": version, "generation": generation}}
     )
-
-
-@pytest.fixture
-def clock():
-    return FakeClock()
-
-
-@pytest.fixture
-def registry():
-    return CollectorRegistry()
 
 
 @pytest.fixture

@@ -155,11 +155,6 @@ def test_timers_that_stand_still_fail_liveness():
     assert not check().ok
 
 
-@pytest.fixture
-def clock():
-    return FakeClock()
-
-
 def readiness(clock, untold, problem=""):
     return WebhookReadiness(lambda: problem, lambda: untold, clock=clock)
 

@@ -17,7 +17,6 @@ from asoreconcile.runtime.leaderelection.lease import (
     renewed_at,
     seen,
 )
-from asoreconcile.testing.clock import FakeClock
 
 KEY = ObjectKey("system", "the-lease")
 WALL = datetime(2026, 3, 1, 12, 0, 0, 250_000, tzinfo=UTC)
@@ -207,11 +206,6 @@ class Expiry:
 
     def __call__(self):
         self.count += 1
-
-
-@pytest.fixture
-def clock():
-    return FakeClock()
 
 
 @pytest.fixture

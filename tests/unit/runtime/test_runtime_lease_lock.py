@@ -70,11 +70,6 @@ class Leases(Script):
 
 
 @pytest.fixture
-def clock():
-    return FakeClock()
-
-
-@pytest.fixture
 def leases():
     return Leases()
 

@@ -81,11 +81,6 @@ def journal():
     return Journal()
 
 
-@pytest.fixture
-def clock():
-    return FakeClock()
-
-
 class Running:
     """A manager's run on a thread."""
 

@@ -5,7 +5,6 @@ import pytest
 from asoreconcile.kube.errors import TransportError
 from asoreconcile.runtime.metrics_authorization import MetricsAuthorizationFilter
 from asoreconcile.serving.messages import ServerRequest
-from asoreconcile.testing.clock import FakeClock
 
 CANARY = "canary-token"
 USER = {"username": "system:serviceaccount:monitoring:scraper", "groups": ["system:a"]}
@@ -32,11 +31,6 @@ class Cluster:
         wanted = spec["nonResourceAttributes"]
         allowed = wanted["verb"] == "get" and wanted["path"] in self.allowed
         return {"status": {"allowed": allowed}}
-
-
-@pytest.fixture
-def clock():
-    return FakeClock()
 
 
 @pytest.fixture

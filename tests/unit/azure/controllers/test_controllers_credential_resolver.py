@@ -112,11 +112,6 @@ def made():
 
 
 @pytest.fixture
-def clock():
-    return FakeClock()
-
-
-@pytest.fixture
 def connections(cluster, made, clock):
     def connect(source, name, *, entra_app_id):
         del entra_app_id

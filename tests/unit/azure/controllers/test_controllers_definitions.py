@@ -14,7 +14,6 @@ from asoreconcile.azure.controllers.leader_note import LeaderNote
 from asoreconcile.base.objects import GroupKind, ObjectKey
 from asoreconcile.base.tls import fingerprints
 from asoreconcile.cache.entry import Entry
-from asoreconcile.testing.clock import FakeClock
 from asoreconcile.testing.throwaway_certificates import certificate_authority
 
 VNET = builtin().kind(GroupKind("network.azure.com", "VirtualNetwork"))
@@ -36,11 +35,6 @@ class Cache:
         version = self.versions.get(key)
         meta = {"name": key.name, "resourceVersion": version}
         return Entry({"metadata": meta}) if version else None
-
-
-@pytest.fixture
-def clock():
-    return FakeClock()
 
 
 @pytest.fixture

@@ -17,7 +17,6 @@ from asoreconcile.kube.errors import (
     NotFoundError,
     TransportError,
 )
-from asoreconcile.testing.clock import FakeClock
 
 PARTS = ("claim", "uid")
 
@@ -63,11 +62,6 @@ class Secrets:
 @pytest.fixture
 def secrets():
     return Secrets()
-
-
-@pytest.fixture
-def clock():
-    return FakeClock()
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from asoreconcile.azure.controllers.shared_reads import SharedReads
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.objects import ObjectKey
 from asoreconcile.base.reconcile_context import Context, DeadlineError, running
-from asoreconcile.testing.clock import FakeClock
 
 KEY = ObjectKey("ns", "aso-credential")
 
@@ -30,11 +29,6 @@ class Server:
         if self.error:
             raise self.error
         return number
-
-
-@pytest.fixture
-def clock():
-    return FakeClock()
 
 
 @pytest.fixture

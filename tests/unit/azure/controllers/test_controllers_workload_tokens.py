@@ -7,7 +7,6 @@ import pytest
 from asoreconcile.azure.arm.credentials import CredentialError
 from asoreconcile.azure.controllers.workload_tokens import WorkloadTokens
 from asoreconcile.kube.errors import ForbiddenError, NotFoundError, TransportError
-from asoreconcile.testing.clock import FakeClock
 
 HOUR = 3600.0
 GONE = NotFoundError("no", status=404)
@@ -32,11 +31,6 @@ class Requests:
         ends = self._clock.now() + timedelta(seconds=obj["spec"]["expirationSeconds"])
         made = f"token-{len(self.asked)}"
         return {"status": {"token": made, "expirationTimestamp": ends.isoformat()}}
-
-
-@pytest.fixture
-def clock():
-    return FakeClock()
 
 
 @pytest.fixture

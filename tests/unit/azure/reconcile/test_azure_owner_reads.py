@@ -8,15 +8,9 @@ from asoreconcile.azure.arm.errors import ArmError
 from asoreconcile.azure.reconcile.scope.owner_reads import OwnerReads
 from asoreconcile.azure.testing.extensions import FakeArm, arm_fault
 from asoreconcile.base.reconcile_context import Context, running
-from asoreconcile.testing.clock import FakeClock
 
 ID = "/subscriptions/s/resourceGroups/rg/providers/Microsoft.Kusto/clusters/c"
 API = "2024-04-13"
-
-
-@pytest.fixture
-def clock():
-    return FakeClock()
 
 
 @pytest.fixture
