@@ -238,19 +238,3 @@ def test_letter_case_of_such_a_name_does_not_matter(kind, spec):
 )
 def test_a_mysql_user_stays_of_its_type(old, new, paths):
     assert refused(MYSQL_USER, old, new, claimed=False) == paths
-
-
-@pytest.mark.parametrize("part", ["annotations", "labels"])
-def test_two_destinations_may_not_write_one_annotation_or_label(part):
-    entry = {"name": "out", "value": "self.status.id", part: {"a": "'x'"}}
-    spec = {
-        "owner": {"name": "o"},
-        "operatorSpec": {
-            "configMapExpressions": [{**entry, "key": "a"}, {**entry, "key": "b"}]
-        },
-    }
-
-    (problem,) = rule_problems(VNET, obj(spec))
-
-    assert problem.path == "spec.operatorSpec.configMapExpressions[1]"
-    assert f"out/{part[:-1]} a is written by configMapExpressions[0]" in str(problem)

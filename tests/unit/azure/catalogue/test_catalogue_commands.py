@@ -224,14 +224,6 @@ def test_render_says_what_it_skips():
     assert "skipped -:6: Deployment is not an Azure kind" in result.stderr
 
 
-@pytest.mark.parametrize(
-    "args", [("--help",), ("list", "--help"), ("show", "--help"), ("crd", "--help")]
-)
-def test_help_teaches_with_an_example(args):
-    assert "Example:" in run(kinds, *args).output
-    assert "Example:" in run(render, "--help").output
-
-
 def test_render_shows_values_of_secrets_on_request_alone():
     server = """apiVersion: dbforpostgresql.azure.com/v1api20221201
 kind: FlexibleServer

@@ -115,6 +115,7 @@ def test_two_exports_into_one_place_are_refused(field, part):
     one = {"name": "out", "value": "self.metadata.name", **part}
     (text,) = told(VNET, {"owner": GROUP, "operatorSpec": {field: [one, one]}})
     assert text.startswith(f"spec.operatorSpec.{field}[1]: out/")
+    assert f"is written by {field}[0] already" in text
     other = {**one, "name": "another"}
     assert not told(VNET, {"owner": GROUP, "operatorSpec": {field: [one, other]}})
 

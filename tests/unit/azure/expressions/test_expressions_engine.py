@@ -133,28 +133,12 @@ def evaluate(engine):
         ("self.spec.location.matches('^east.*') ? 'y' : 'n'", "y"),
         ("timestamp('2024-05-06T23:30:00Z').getHours() == 23 ? 'utc' : 'n'", "utc"),
         ("r'C:\\d' + '''é'''", "C:\\dé"),
-    ],
-)
-def test_standard_language(evaluate, text, expected):
-    assert evaluate(text) == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+        # Numbers of different types compare
         ("self.spec.count < 7.5 ? 'y' : 'n'", "y"),
         ("self.spec.ratio <= self.spec.count ? 'y' : 'n'", "y"),
         ("2u > 1 && 2 >= 2u && 1.5 < 2u ? 'y' : 'n'", "y"),
         ("'a' < 'b' && duration('1s') < duration('1m') ? 'y' : 'n'", "y"),
-    ],
-)
-def test_numbers_of_different_types_compare(evaluate, text, expected):
-    assert evaluate(text) == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+        # The extension of strings
         ("'%s:%d:%.1f:%s'.format([self.spec.location, 7, 0.5, true])",
          "eastus:7:0.5:true"),
         ("'%x %b %o'.format([255, 5, 8])", "ff 101 10"),
@@ -165,15 +149,7 @@ def test_numbers_of_different_types_compare(evaluate, text, expected):
         ("'aXbX'.replace('X', '-') + 'aXbX'.replace('X', '', 1)", "a-b-abX"),
         ("'hello'.substring(1, 3) + 'abc'.reverse()", "elcba"),
         ("strings.quote('a\"b')", '"a\\"b"'),
-    ],
-)  # fmt: skip
-def test_strings_extension(evaluate, text, expected):
-    assert evaluate(text) == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+        # Optionals
         ("self.spec.tags.?none.orValue('default')", "default"),
         ("self.spec.?location.orValue('default')", "eastus"),
         ("self.spec.names[?9].orValue('out')", "out"),
@@ -181,15 +157,7 @@ def test_strings_extension(evaluate, text, expected):
         ("{'a': 'b', ?'c': self.spec.tags.?none}", {"a": "b"}),
         ("self.status.?absent.deep.hasValue() ? 'y' : 'n'", "n"),
         ("secret.?none.or(secret.?pizza).value()", "pepperoni"),
-    ],
-)
-def test_optionals(evaluate, text, expected):
-    assert evaluate(text) == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+        # Comprehensions of two variables
         ("self.spec.tags.transformMap(k, v, k + v)",
          {"team": "teamred", "tier": "tiergold"}),
         ("self.spec.tags.transformMap(k, v, k == 'team', v)", {"team": "red"}),
@@ -201,20 +169,7 @@ def test_optionals(evaluate, text, expected):
         ("self.spec.names.existsOne(i, n, n == 'world' && i == 1) ? 'y' : 'n'", "y"),
         ("{'a': 'b'}.transformMap(k, v, {'x': v}.transformMap(l, w, w + k).x)",
          {"a": "ba"}),
-    ],
-)  # fmt: skip
-def test_two_variable_comprehensions(evaluate, text, expected):
-    assert evaluate(text) == expected
-
-
-def test_map_entries_that_collide_fail(evaluate):
-    with pytest.raises(EvaluationError, match="given twice"):
-        evaluate("self.spec.tags.transformMapEntry(k, v, {'same': v})")
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+        # Names that need escaping
         ("self.spec.underscore_field", "<underscore_field>"),
         ("self.spec.underscore__underscores__field", "<underscore__field>"),
         ("self.spec.underscore__underscores__field__underscores__",
@@ -229,10 +184,22 @@ def test_map_entries_that_collide_fail(evaluate):
         ("self.spec.__in__ + self.spec.__null__", "<in><null>"),
         ("self.spec.int + self.spec.string", "<int><string>"),
         ("self.spec.endsWith + self.spec.namespace", "<endsWith><namespace>"),
+        # Absent fields read as zero values
+        ("'<' + self.status.absent.deep + '>'", "<>"),
+        ("string(size(self.spec.names.filter(n, false)))", "0"),
+        ("has(self.status.absent) ? 'y' : 'n'", "n"),
+        ("has(self.status.absent.deep) ? 'y' : 'n'", "n"),
+        ("has(self.spec.location) ? 'y' : 'n'", "y"),
+        ("'<' + aso.parseResourceId('/subscriptions/s').location + '>'", "<>"),
     ],
 )  # fmt: skip
-def test_names_that_need_escaping(evaluate, text, expected):
+def test_an_expression_gives_its_value(evaluate, text, expected):
     assert evaluate(text) == expected
+
+
+def test_map_entries_that_collide_fail(evaluate):
+    with pytest.raises(EvaluationError, match="given twice"):
+        evaluate("self.spec.tags.transformMapEntry(k, v, {'same': v})")
 
 
 @pytest.mark.parametrize(
@@ -255,21 +222,6 @@ def test_parse_resource_id(evaluate, part, expected):
 def test_parse_resource_id_refuses_what_is_none(evaluate):
     with pytest.raises(EvaluationError, match="starts with a slash"):
         evaluate("aso.parseResourceId(self.spec.location).name")
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("'<' + self.status.absent.deep + '>'", "<>"),
-        ("string(size(self.spec.names.filter(n, false)))", "0"),
-        ("has(self.status.absent) ? 'y' : 'n'", "n"),
-        ("has(self.status.absent.deep) ? 'y' : 'n'", "n"),
-        ("has(self.spec.location) ? 'y' : 'n'", "y"),
-        ("'<' + aso.parseResourceId('/subscriptions/s').location + '>'", "<>"),
-    ],
-)
-def test_absent_fields_read_as_zero_values(evaluate, text, expected):
-    assert evaluate(text) == expected
 
 
 @pytest.mark.parametrize("levels", [25, 33, 60, 150, 5000])
