@@ -39,9 +39,9 @@ class CredentialWatcher:
         self,
         kept: CredentialResolver,
         kinds: KindRegistry,
-        hold: CredentialHold | None = None,
+        hold: CredentialHold,
     ) -> None:
-        """hold: keeps Secrets that are in use; None changes no Secret."""
+        """hold: keeps Secrets that are in use."""
         self._kept = kept
         self._kinds = kinds
         self._hold = hold
@@ -52,7 +52,7 @@ class CredentialWatcher:
         """Handle an object that was created or deleted: the finalizer of its Secret may
         have to change. Never blocks.
         """
-        if self._hold is None or not self._hold.is_wanted:
+        if not self._hold.is_wanted:
             return
         entries = (
             (event.old, event.new) if isinstance(event, Updated) else (event.entry,)
@@ -83,8 +83,7 @@ class CredentialWatcher:
         Raises ApiError, TransportError, CredentialError.
         """
         users = list(self._users(request.key))
-        if self._hold is not None:
-            self._hold.update(request.key, is_used=bool(users))
+        self._hold.update(request.key, is_used=bool(users))
         if not users:
             self._announced.pop(request.key, None)
             self._kept.forget(request.key)

@@ -39,10 +39,8 @@ class DeletionGuard:
     """
 
     reader: KubeClient
-    default_policy: Policy = Policy.MANAGE
-    protected_below: Callable[[str, str], Sequence[ObjectReference]] = (
-        lambda _arm_id, _uid: ()
-    )
+    default_policy: Policy
+    protected_below: Callable[[str, str], Sequence[ObjectReference]]
 
     def why_refused(self, obj: JsonObject) -> str:
         """Return why a deletion is refused and how to lift the protection, or "".

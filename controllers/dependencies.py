@@ -2,8 +2,6 @@
 
 from collections.abc import Callable
 
-import attrs
-
 from asoreconcile.azure.arm.collection_reads import CollectionReads
 from asoreconcile.azure.catalogue.kinds import Catalogue
 from asoreconcile.azure.controllers.credential_watcher import NamedCredentials
@@ -29,6 +27,7 @@ from asoreconcile.azure.reconcile.state.dependency_index import DependencyIndex
 from asoreconcile.azure.reconcile.state.sync_metrics import SyncMetrics
 from asoreconcile.azure.reconcile.state.waiting import Waiting
 from asoreconcile.azure.reconcile.writes.deletion import delete_resource
+from asoreconcile.base.objects import JsonObject
 from asoreconcile.base.version import __version__
 from asoreconcile.kube.resources import NAMESPACES
 from asoreconcile.runtime.application import Application
@@ -61,7 +60,7 @@ def shared_dependencies(
     namespaces = app.informer(NAMESPACES, metadata_only=True)
     record_key = RecordKeySecret(app.client, settings.pod_namespace, app.clock)
     syncs = SyncMetrics(app.registry)
-    made = SharedDependencies(
+    return SharedDependencies(
         clock=app.clock,
         client=app.client,
         catalogue=catalogue,
@@ -97,19 +96,27 @@ def shared_dependencies(
         wake_children=wake_children,
         export_loop=dependents.export_loop,
         leads_to=dependents.leads_to,
+        why_secret_refused=_secret_access(app, settings, catalogue, record_key),
         wait_for_references=settings.wait_for_references,
         collection_reads=_collection_reads(app, settings),
         build=f"asoreconcile-{__version__}",
     )
+
+
+def _secret_access(
+    app: Application,
+    settings: Settings,
+    catalogue: Catalogue,
+    record_key: RecordKeySecret,
+) -> Callable[[JsonObject, str], str]:
     if not settings.check_secret_access:
-        return made
+        return lambda _obj, _name: ""
     # Only with the setting: a start does not pay for it otherwise.
     from asoreconcile.azure.controllers.secret_access import SecretAccess
     from asoreconcile.runtime.metrics_authorization import AccessReviews
 
     reviews = AccessReviews(app.client, clock=app.clock)
-    refused = SecretAccess(catalogue, record_key, reviews)
-    return attrs.evolve(made, why_secret_refused=refused)
+    return SecretAccess(catalogue, record_key, reviews)
 
 
 def _collection_reads(app: Application, settings: Settings) -> CollectionReads | None:

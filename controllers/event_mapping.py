@@ -64,12 +64,12 @@ class EventMapping:
         self,
         kinds: KindRegistry,
         dependents: DependencyIndex,
-        waiting: Waiting | None = None,
+        waiting: Waiting,
     ) -> None:
         """waiting: objects that wait for another one with the same Azure id."""
         self._kinds = kinds
         self._dependents = dependents
-        self._waiting = waiting or Waiting()
+        self._waiting = waiting
 
     def setup_with(self, app: Application) -> None:
         """Register for watch events of Namespaces, Secrets and ConfigMaps.

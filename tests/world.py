@@ -22,11 +22,13 @@ from asoreconcile.azure.arm.client import ArmClient
 from asoreconcile.azure.arm.credentials import ClientSecret, CloudConfig
 from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.catalogue.rules import RULES
+from asoreconcile.azure.catalogue.storage_codec import SingleVersionCodec
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.crds import manifest
 from asoreconcile.azure.controllers.kind_registry import RunningKind, resource_of
 from asoreconcile.azure.controllers.namespace_annotations import NamespaceAnnotations
 from asoreconcile.azure.controllers.protected_objects import ProtectedObjects
+from asoreconcile.azure.expressions.api import shared
 from asoreconcile.azure.extensions.registry import builtin_sets
 from asoreconcile.azure.graph.client import GraphClient
 from asoreconcile.azure.middleware.chain import Extensions
@@ -45,12 +47,19 @@ from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.model.policy import Policy
 from asoreconcile.azure.reconcile.model.record_key import RecordKey
 from asoreconcile.azure.reconcile.model.switches import is_on
+from asoreconcile.azure.reconcile.model.sync_mode import (
+    ForeignTags,
+    SyncMode,
+    Undeclared,
+)
 from asoreconcile.azure.reconcile.scope.shared_dependencies import (
     KindRuntime,
     SharedDependencies,
 )
+from asoreconcile.azure.reconcile.state.memory import ObjectMemories
 from asoreconcile.azure.reconcile.state.read_set import InFlightReads
 from asoreconcile.azure.reconcile.state.requeue_backoff import RequeueBackoff
+from asoreconcile.azure.reconcile.state.waiting import Waiting
 from asoreconcile.azure.reconcile.writes.deletion import delete_resource
 from asoreconcile.base.jsontext import loads
 from asoreconcile.base.objects import (
@@ -75,6 +84,7 @@ from asoreconcile.kube.resources import (
     SECRETS,
     ApiResource,
 )
+from asoreconcile.kube.selection import Selection
 from asoreconcile.runtime.reconciler import Reconciler, Request, Result
 from asoreconcile.testing.arm import ArmServer
 from asoreconcile.testing.clock import FakeClock
@@ -215,6 +225,25 @@ class World:
                 _double(_FreshKinds(self)), _double(_FreshNamespaces(self))
             ),
             objects_of=self._objects_of,
+            sync_mode=SyncMode.PUT,
+            undeclared=Undeclared.PUT,
+            foreign_tags=ForeignTags.KEEP,
+            ignore_fields="",
+            count_replaced=lambda _kind: None,
+            force_put_seconds=None,
+            count_sync=lambda _cause, _is_put: None,
+            count_confirmation=lambda _of: None,
+            predecessor_renewed=lambda: None,
+            expressions=shared,
+            is_credential=lambda _key: False,
+            why_secret_refused=lambda _obj, _name: "",
+            is_granted=lambda _kind, _namespace, _arm_id: False,
+            wake_children=lambda _node: None,
+            waiting=Waiting(),
+            export_loop=lambda _node: (),
+            leads_to=lambda _start, _goal: False,
+            wait_for_references=True,
+            collection_reads=None,
         )
 
     # The operator's view of the cluster: always fresh, without a cache.
@@ -311,14 +340,20 @@ class World:
         self.client.replace(CUSTOM_RESOURCE_DEFINITIONS, definition)
 
     def _kind(self, version: KindVersion) -> KindRuntime:
+        resource = resource_of(version)
         return KindRuntime(
             version=version,
-            resource=resource_of(version),
+            resource=resource,
             cache=_double(self),
             in_flight_reads=InFlightReads(self.woken.append),
             requeue_backoff=RequeueBackoff(
                 sync_period_seconds=SYNC_SECONDS, uniform=lambda _low, _high: 1.0
             ),
+            form=SingleVersionCodec(version),
+            memories=ObjectMemories(),
+            selections=[Selection(resource)],
+            unreadable=dict,
+            recorder=_double(self),
         )
 
     def kind_of(self, obj: JsonObject) -> KindRuntime:
@@ -415,7 +450,7 @@ class World:
         if kind.version.is_arm:
             reconciler: Reconciler = ArmReconciler(operator, kind, reader)
         else:
-            outside = self.external[kind.group_kind]
+            outside = self.external[kind.version.group_kind]
             reconciler = ExternalReconciler(operator, kind, reader, outside)
         context = current() or Context(self.clock)
         with running(attrs.evolve(context, priority=priority)):

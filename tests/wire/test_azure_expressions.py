@@ -24,6 +24,7 @@ from asoreconcile.azure.reconcile.state.dependency_index import (
     Relation,
     targets_of,
 )
+from asoreconcile.azure.reconcile.state.waiting import Waiting
 from asoreconcile.base.objects import ObjectKey, gvk_of, key_of, owner_references
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Deleted
@@ -386,7 +387,9 @@ def test_r6_5_deleting_a_target_wakes_the_object_that_writes_it(group_kind, name
     assert dependents.of(target) == [(node, Relation.EXPORT)]
     woken = Woken()
     gone = Entry({"metadata": {"name": name, "namespace": "default"}})
-    EventMapping(woken, dependents).on_secret_or_config_map(group_kind, Deleted(gone))
+    EventMapping(woken, dependents, Waiting()).on_secret_or_config_map(
+        group_kind, Deleted(gone)
+    )
     assert woken.nodes == [node]
 
 

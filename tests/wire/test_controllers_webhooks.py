@@ -25,6 +25,7 @@ from asoreconcile.azure.controllers.webhooks import (
 )
 from asoreconcile.azure.expressions.api import shared
 from asoreconcile.azure.reconcile.model.annotations import FINALIZER, RESOURCE_ID
+from asoreconcile.azure.reconcile.model.policy import Policy
 from asoreconcile.base.clock import SystemClock
 from asoreconcile.base.objects import GroupKind, ObjectKey, copy_json, key_of
 from asoreconcile.kube.client import KubeClient
@@ -452,7 +453,7 @@ def make(app):
             secret=SECRET,
             crds=crds,
             expressions=shared(),
-            guard=DeletionGuard(app.client),
+            guard=DeletionGuard(app.client, Policy.MANAGE, lambda _arm_id, _uid: ()),
             owners=NoObjects(),
         )
 

@@ -72,11 +72,11 @@ def manager_of(
     Raises RetryError while objects of the kind are not listed yet.
     """
     operator, obj = scope.operator, scope.patcher.obj
-    me = ObjectReference(scope.kind.group_kind, scope.patcher.key)
+    me = ObjectReference(scope.kind.version.group_kind, scope.patcher.key)
     mine = _own_rank(dialect, obj, identity, known)
     rivals = [
         (rank, other)
-        for version, other in operator.objects_of(scope.kind.group_kind)
+        for version, other in operator.objects_of(scope.kind.version.group_kind)
         if uid_of(other) != uid_of(obj)
         and (rank := _rank(scope, dialect, place, identity, version, other)) is not None
         and (mine is None or rank < mine)
@@ -85,7 +85,9 @@ def manager_of(
         operator.waiting.forget(me)
         return None
     first = min(rivals, key=lambda one: one[0])[1]
-    operator.waiting.note(me, ObjectReference(scope.kind.group_kind, key_of(first)))
+    operator.waiting.note(
+        me, ObjectReference(scope.kind.version.group_kind, key_of(first))
+    )
     return key_of(first)
 
 

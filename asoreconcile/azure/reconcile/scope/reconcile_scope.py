@@ -346,8 +346,7 @@ class ReconcileScope:
         """Record an event about the object, with its controller as the source. Never
         blocks.
         """
-        recorder = self.kind.recorder or self.operator.recorder
-        recorder.event(self.patcher.obj, type_, reason, message)
+        self.kind.recorder.event(self.patcher.obj, type_, reason, message)
 
 
 @attrs.frozen

@@ -16,8 +16,8 @@ from asoreconcile.azure.arm.collection_reads import CollectionReads
 from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.arm.credentials import CredentialError
 from asoreconcile.azure.catalogue.kinds import Catalogue, KindVersion
-from asoreconcile.azure.catalogue.storage_codec import SingleVersionCodec, StorageCodec
-from asoreconcile.azure.expressions.api import Expressions, shared
+from asoreconcile.azure.catalogue.storage_codec import StorageCodec
+from asoreconcile.azure.expressions.api import Expressions
 from asoreconcile.azure.graph.client import GraphClient
 from asoreconcile.azure.middleware.chain import Extensions
 from asoreconcile.azure.reconcile.model.decisions import SyncCause
@@ -175,43 +175,33 @@ class SharedDependencies:
     default_policy: Policy
     build: str
     record_key: Callable[[], RecordKey]
-    sync_mode: SyncMode = SyncMode.PUT
-    undeclared: Undeclared = Undeclared.PUT
-    foreign_tags: ForeignTags = ForeignTags.KEEP
-    ignore_fields: str = ""
-    count_replaced: Callable[[GroupKind], None] = lambda _kind: None
-    force_put_seconds: float | None = None
-    count_sync: Callable[[SyncCause, bool], None] = lambda _cause, _is_put: None
-    count_confirmation: Callable[[Confirmed], None] = lambda _of: None
-    predecessor_renewed: Callable[[], datetime | None] = lambda: None
-    expressions: Callable[[], Expressions] = shared
-    is_credential: Callable[[ObjectKey], bool] = lambda _: False
-    why_secret_refused: Callable[[JsonObject, str], str] = lambda _obj, _name: ""
-    is_granted: Callable[[GroupKind, str, str], bool] = (
-        lambda _kind, _namespace, _arm_id: False
-    )
+    sync_mode: SyncMode
+    undeclared: Undeclared
+    foreign_tags: ForeignTags
+    ignore_fields: str
+    count_replaced: Callable[[GroupKind], None]
+    force_put_seconds: float | None
+    count_sync: Callable[[SyncCause, bool], None]
+    count_confirmation: Callable[[Confirmed], None]
+    predecessor_renewed: Callable[[], datetime | None]
+    expressions: Callable[[], Expressions]
+    is_credential: Callable[[ObjectKey], bool]
+    why_secret_refused: Callable[[JsonObject, str], str]
+    is_granted: Callable[[GroupKind, str, str], bool]
+    objects_with_arm_id: Callable[[str], Iterable[tuple[KindVersion, JsonObject]]]
+    wake_children: Callable[[ObjectReference], None]
+    protected_below: Callable[[str, str], Sequence[ObjectReference]]
+    objects_of: Callable[[GroupKind], Iterable[tuple[KindVersion, JsonObject]]]
+    waiting: Waiting
+    export_loop: Callable[[ObjectReference], Sequence[ObjectReference]]
+    leads_to: Callable[[ObjectReference, ObjectReference], bool]
+    wait_for_references: bool
+    collection_reads: CollectionReads | None
     owner_reads: OwnerReads = attrs.field(
         default=attrs.Factory(lambda self: OwnerReads(self.clock), takes_self=True)
     )
     parent_writes: ParentWrites = attrs.field(factory=ParentWrites)
-    objects_with_arm_id: Callable[[str], Iterable[tuple[KindVersion, JsonObject]]] = (
-        lambda _: ()
-    )
-    wake_children: Callable[[ObjectReference], None] = lambda _: None
-    protected_below: Callable[[str, str], Sequence[ObjectReference]] = (
-        lambda _arm_id, _uid: ()
-    )
-    objects_of: Callable[[GroupKind], Iterable[tuple[KindVersion, JsonObject]]] = (
-        lambda _: ()
-    )
-    waiting: Waiting = attrs.field(factory=Waiting)
-    export_loop: Callable[[ObjectReference], Sequence[ObjectReference]] = lambda _: ()
-    leads_to: Callable[[ObjectReference, ObjectReference], bool] = (
-        lambda _start, _goal: False
-    )
-    wait_for_references: bool = True
     claims_under_way: ClaimsUnderWay = attrs.field(factory=ClaimsUnderWay)
-    collection_reads: CollectionReads | None = None
 
     def note_write(self, arm_id: str) -> None:
         """Record a write of a resource: lists and owner reads that began before are no
@@ -235,7 +225,7 @@ class KindRuntime:
     version: version at which the kind is served; the version of an object is its
     author's (`PatchHelper.version`). selections: selections of objects that the cache
     watches. unreadable: objects that the cache could not read. recorder: recorder of
-    the kind's events; if None, the operator's recorder is used.
+    the kind's events.
     """
 
     version: KindVersion
@@ -243,19 +233,8 @@ class KindRuntime:
     cache: Informer
     requeue_backoff: RequeueBackoff
     in_flight_reads: InFlightReads
-    form: StorageCodec = attrs.field(
-        default=attrs.Factory(
-            lambda self: SingleVersionCodec(self.version), takes_self=True
-        )
-    )
-    memories: ObjectMemories = attrs.field(factory=ObjectMemories)
-    selections: Sequence[Selection] = attrs.field(
-        default=attrs.Factory(lambda self: [Selection(self.resource)], takes_self=True)
-    )
-    unreadable: Callable[[], Mapping[ObjectKey, Unreadable]] = dict
-    recorder: NamedRecorder | None = None
-
-    @property
-    def group_kind(self) -> GroupKind:
-        """The kind without its version."""
-        return self.version.group_kind
+    form: StorageCodec
+    memories: ObjectMemories
+    selections: Sequence[Selection]
+    unreadable: Callable[[], Mapping[ObjectKey, Unreadable]]
+    recorder: NamedRecorder

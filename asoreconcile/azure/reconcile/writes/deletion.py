@@ -38,7 +38,6 @@ from asoreconcile.azure.reconcile.model.claim_record import ClaimRecord, Standin
 from asoreconcile.azure.reconcile.model.decisions import ReconcileOutcome, Requeue
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.model.policy import LET_GO
-from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.state.memory import ObjectMemory
 from asoreconcile.azure.reconcile.writes.endings import NOT_DELETED, release
@@ -49,7 +48,6 @@ from asoreconcile.azure.reconcile.writes.recorded_operation import (
 )
 from asoreconcile.azure.reconcile.writes.sending import confirm_object, send_delete
 from asoreconcile.base.objects import status
-from asoreconcile.kube.events import EventRecorder, NamedRecorder
 
 
 def delete(scope: ReconcileScope) -> ReconcileOutcome:
@@ -89,8 +87,10 @@ def delete(scope: ReconcileScope) -> ReconcileOutcome:
     )
     if why:
         if manager is None and heir is not None:
-            recorder = scope.kind.recorder or operator.recorder
-            _send_takeover_event(recorder, patcher, heir)
+            text = (
+                f"{version.gvk.kind} {patcher.key} is deleted: this object takes over "
+            )
+            scope.kind.recorder.event(heir.obj, "Normal", "TakesOver", text + arm_id)
         return _leave(scope, why)
     answer = send_delete(scope)
     if isinstance(answer, ArmError) and _is_id_refused(answer, scope.claim):
@@ -174,18 +174,6 @@ def _leave(scope: ReconcileScope, why: str) -> ReconcileOutcome:
     scope.log.warning("Nothing deleted in Azure", reason=why)
     scope.event("Warning", NOT_DELETED, why)
     return release(scope)
-
-
-def _send_takeover_event(
-    recorder: EventRecorder | NamedRecorder, patcher: PatchHelper, heir: Rival
-) -> None:
-    recorder.event(
-        heir.obj,
-        "Normal",
-        "TakesOver",
-        f"{patcher.version.gvk.kind} {patcher.key} is deleted: this object takes over "
-        f"{patcher.arm_id}",
-    )
 
 
 def _is_id_refused(answer: ArmError, claim: ClaimRecord | None) -> bool:

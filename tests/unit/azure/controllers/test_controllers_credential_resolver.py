@@ -11,6 +11,7 @@ import pytest
 from asoreconcile.azure.arm.condition_error import RetryClass
 from asoreconcile.azure.arm.credentials import CredentialError
 from asoreconcile.azure.arm.credentials_secret import SecretRules
+from asoreconcile.azure.controllers.credential_hold import CredentialHold
 from asoreconcile.azure.controllers.credential_resolver import (
     CredentialResolver,
     content_digest,
@@ -621,8 +622,10 @@ def kinds():
 
 
 @pytest.fixture
-def users(connections, kinds):
-    return CredentialWatcher(connections, kinds)
+def users(connections, kinds, cluster):
+    return CredentialWatcher(
+        connections, kinds, CredentialHold(cluster, cluster, is_wanted=False)
+    )
 
 
 def test_a_new_secret_wakes_who_uses_it_the_failing_first(cluster, users, kinds):

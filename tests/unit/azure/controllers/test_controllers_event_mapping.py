@@ -19,6 +19,7 @@ from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.model.policy import Policy, policy_of
 from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE
 from asoreconcile.azure.reconcile.state.dependency_index import DependencyIndex
+from asoreconcile.azure.reconcile.state.waiting import Waiting
 from asoreconcile.base.objects import GroupKind, gvk_of, key_of
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Added, Deleted, Updated
@@ -70,7 +71,7 @@ def kinds():
 
 @pytest.fixture
 def wakeups(kinds):
-    return EventMapping(kinds, DependencyIndex())
+    return EventMapping(kinds, DependencyIndex(), Waiting())
 
 
 def node_of(obj):

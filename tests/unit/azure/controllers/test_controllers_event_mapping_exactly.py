@@ -16,6 +16,7 @@ from asoreconcile.azure.reconcile.model.object_reference import (
     ObjectReference,
 )
 from asoreconcile.azure.reconcile.state.dependency_index import DependencyIndex
+from asoreconcile.azure.reconcile.state.waiting import Waiting
 from asoreconcile.base.objects import gvk_of, key_of
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Added, Deleted, Updated
@@ -132,7 +133,7 @@ def kinds():
 
 @pytest.fixture
 def wakeups(kinds):
-    made = EventMapping(kinds, DependencyIndex())
+    made = EventMapping(kinds, DependencyIndex(), Waiting())
     for obj in CLUSTER:
         entry = Entry(obj)
         kinds.entries[node_of(obj)] = entry

@@ -9,6 +9,7 @@ from asoreconcile.azure.controllers.kind_builder import KindBuilder
 from asoreconcile.azure.controllers.kind_registry import KindRegistry
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.state.dependency_index import DependencyIndex
+from asoreconcile.azure.reconcile.state.waiting import Waiting
 from asoreconcile.base.objects import GroupKind, GroupVersionKind, ObjectKey
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Added
@@ -39,7 +40,7 @@ def builder_of(app, wakeups):
 
 def test_a_kind_that_runs_no_more_leaves_nothing_that_waits():
     dependents = DependencyIndex()
-    wakeups = EventMapping(KindRegistry(), dependents)
+    wakeups = EventMapping(KindRegistry(), dependents, Waiting())
     version = builtin().version(NETWORK)
     wakeups.on_azure_object(SingleVersionCodec(version), Added(entry=Entry(CHILD)))
     owner = ObjectReference(GROUP, ObjectKey("ns", "rg"))
@@ -69,7 +70,9 @@ def test_ct7_a_standby_wakes_no_object():
         controller=lambda *_, **__: controller,
         clock=FakeClock(),
     )
-    builder = builder_of(app, EventMapping(KindRegistry(), DependencyIndex()))
+    builder = builder_of(
+        app, EventMapping(KindRegistry(), DependencyIndex(), Waiting())
+    )
     kind = builder.build(builtin().version(NETWORK))
     for controller.has_synced in (False, True):
         key = ObjectKey("ns", f"vnet-{controller.has_synced}")

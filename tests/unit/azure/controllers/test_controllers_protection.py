@@ -19,6 +19,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
     RESOURCE_ID,
     SYNC_PERIOD,
 )
+from asoreconcile.azure.reconcile.model.policy import Policy
 from asoreconcile.base.errors import RetryError
 from asoreconcile.base.objects import GroupKind, GroupVersionKind, ObjectKey
 from asoreconcile.kube.errors import TransportError
@@ -146,7 +147,7 @@ def guarded(**notes):
 
 
 def test_ow4_the_webhook_leaves_to_the_reconciler_what_it_cannot_know():
-    guard = DeletionGuard(Unreachable(), protected_below=not_listed)
+    guard = DeletionGuard(Unreachable(), Policy.MANAGE, not_listed)
     assert guard.why_refused(guarded(**{RESOURCE_ID: NETWORK})) == ""
     own = {RESOURCE_ID: NETWORK, DELETION_PROTECTION: "true"}
     assert DELETION_PROTECTION in guard.why_refused(guarded(**own))
