@@ -65,14 +65,7 @@ def private_ip_address(
     address = _primary_address(req.ctx.arm.get(interface, _NIC_API_VERSION))
     if not address:
         return rest
-    export = Export(
-        name=destination["name"],
-        key=destination["key"],
-        value=address,
-        labels=destination.get("labels") or {},
-        annotations=destination.get("annotations") or {},
-    )
-    return (*rest, export)
+    return (*rest, Export.to(destination, address))
 
 
 def _primary_address(interface: JsonObject) -> str | None:

@@ -329,13 +329,7 @@ def _report(scope: ReconcileScope, entry: JsonObject) -> None:
     scope.patcher.replace_status(status_of(obj, entry))
     asked = dig(spec(obj), "operatorSpec.configmaps") or {}
     exports = [
-        Export(
-            name=asked[field]["name"],
-            key=asked[field]["key"],
-            value=str(entry[name]),
-            labels=asked[field].get("labels") or {},
-            annotations=asked[field].get("annotations") or {},
-        )
+        Export.to(asked[field], str(entry[name]))
         for field, name in entra_kind(scope).exports.items()
         if isinstance(asked.get(field), dict) and entry.get(name)
     ]

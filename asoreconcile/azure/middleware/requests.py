@@ -210,6 +210,12 @@ class Export:
     labels: Mapping[str, str] = attrs.field(factory=_no_labels, validator=_texts)
     annotations: Mapping[str, str] = attrs.field(factory=_no_labels, validator=_texts)
 
+    @classmethod
+    def to(cls, destination: JsonObject, value: str) -> "Export":
+        """Return the export of a value to a destination in a spec."""
+        marked = (destination.get(name) or {} for name in ("labels", "annotations"))
+        return cls(destination["name"], destination["key"], value, *marked)
+
 
 @attrs.frozen
 class ExportSecrets:

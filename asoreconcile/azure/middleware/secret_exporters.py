@@ -119,7 +119,9 @@ def collect(
         if name in req.extra and value:
             raw[name] = value
         if destination := destinations.get(name):
-            exports.append(_export(name, destination, value, origin))
+            if not value:
+                raise no_value(name, origin)
+            exports.append(Export.to(destination, value))
     return SecretExport(tuple(exports), raw)
 
 
@@ -151,20 +153,6 @@ def _ask(
 def _destinations(obj: JsonObject) -> Mapping[str, JsonObject]:
     found = dig(obj, _DESTINATIONS)
     return found if isinstance(found, dict) else {}
-
-
-def _export(
-    name: str, destination: JsonObject, value: str | None, origin: str
-) -> Export:
-    if not value:
-        raise no_value(name, origin)
-    return Export(
-        name=destination["name"],
-        key=destination["key"],
-        value=value,
-        labels=destination.get("labels") or {},
-        annotations=destination.get("annotations") or {},
-    )
 
 
 def _value(document: JsonObject, source: ValueSource) -> str | None:

@@ -183,15 +183,7 @@ def catalogued_config_maps(obj: JsonObject, paths: Mapping[str, str]) -> list[Ex
                 f"configMaps.{name} asks for: it is waited for",
                 reason="Failed",
             )
-        found.append(
-            Export(
-                name=destination["name"],
-                key=destination["key"],
-                value=value if isinstance(value, str) else _scalar(value),
-                labels=destination.get("labels") or {},
-                annotations=destination.get("annotations") or {},
-            )
-        )
+        found.append(Export.to(destination, _scalar(value)))
     return found
 
 
