@@ -30,7 +30,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
     WAIT_FOR_REFERENCES,
     is_operators_own,
 )
-from asoreconcile.azure.reconcile.model.if_exists import (
+from asoreconcile.azure.reconcile.model.existence import (
     IF_EXISTS,
     IfExists,
 )

@@ -11,7 +11,7 @@ from pg8000.exceptions import DatabaseError, InterfaceError
 from pg8000.native import Connection
 
 from asoreconcile.azure.reconcile.model.annotations import RECONCILE_POLICY
-from asoreconcile.azure.reconcile.model.if_exists import (
+from asoreconcile.azure.reconcile.model.existence import (
     IF_EXISTS,
 )
 from asoreconcile.azure.sql_users.drivers import postgresql as driver

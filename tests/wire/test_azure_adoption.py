@@ -15,7 +15,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
     OPERATOR_NAMESPACE,
     RESOURCE_ID,
 )
-from asoreconcile.azure.reconcile.model.if_exists import (
+from asoreconcile.azure.reconcile.model.existence import (
     IF_EXISTS,
 )
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode

@@ -20,7 +20,7 @@ from asoreconcile.azure.cmd.manifests import AppliedManifests, ManifestsError
 from asoreconcile.azure.controllers.admission import Admission
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.reconcile.model.annotations import PLACEHOLDERS
-from asoreconcile.azure.reconcile.model.if_exists import IF_EXISTS
+from asoreconcile.azure.reconcile.model.existence import IF_EXISTS
 from asoreconcile.azure.reconcile.model.placeholders import with_placeholders
 from asoreconcile.base.clock import SystemClock
 from asoreconcile.base.objects import GroupKind, annotations

@@ -16,8 +16,8 @@ from asoreconcile.azure.reconcile.model.annotations import (
 )
 from asoreconcile.azure.reconcile.model.existence import (
     CREATED_HERE,
+    IF_EXISTS,
 )
-from asoreconcile.azure.reconcile.model.if_exists import IF_EXISTS
 from asoreconcile.base import jsontext
 from asoreconcile.base.objects import (
     GroupKind,

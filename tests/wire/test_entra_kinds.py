@@ -7,7 +7,7 @@ from world import World
 
 from asoreconcile.azure.entra.directory_objects import DirectoryObjects
 from asoreconcile.azure.reconcile.model.annotations import RECONCILE_POLICY, RESOURCE_ID
-from asoreconcile.azure.reconcile.model.if_exists import IF_EXISTS
+from asoreconcile.azure.reconcile.model.existence import IF_EXISTS
 from asoreconcile.base.objects import GroupKind, ObjectKey, annotations, status, uid_of
 from asoreconcile.kube.errors import TransportError
 from asoreconcile.kube.resources import CONFIG_MAPS

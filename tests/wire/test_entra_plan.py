@@ -7,7 +7,7 @@ import yaml
 from click.testing import CliRunner
 
 from asoreconcile.azure.cmd.asoctl import main
-from asoreconcile.azure.reconcile.model.if_exists import IF_EXISTS
+from asoreconcile.azure.reconcile.model.existence import IF_EXISTS
 from asoreconcile.testing.arm import ArmServer
 
 

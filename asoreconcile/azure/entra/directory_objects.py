@@ -57,15 +57,13 @@ from asoreconcile.azure.reconcile.model.decisions import (
 from asoreconcile.azure.reconcile.model.existence import (
     ADOPTED,
     ADOPTED_HERE,
-    CREATED_HERE,
-    UNDECIDED,
-    stated_policy,
-)
-from asoreconcile.azure.reconcile.model.if_exists import (
     ALREADY_EXISTS,
+    CREATED_HERE,
     IF_EXISTS,
+    UNDECIDED,
     IfExists,
     require_adoptable,
+    stated_policy,
 )
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.writes.deletion import rivals_before_delete

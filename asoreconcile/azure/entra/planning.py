@@ -11,11 +11,11 @@ from asoreconcile.azure.entra.kinds import kind_of
 from asoreconcile.azure.entra.links import link_changes, object_ids
 from asoreconcile.azure.entra.rendering import described_object
 from asoreconcile.azure.graph.client import GraphClient, GroupLink
-from asoreconcile.azure.reconcile.model.existence import stated_policy
-from asoreconcile.azure.reconcile.model.if_exists import (
+from asoreconcile.azure.reconcile.model.existence import (
     IF_EXISTS,
     IfExists,
     require_adoptable,
+    stated_policy,
 )
 from asoreconcile.azure.reconcile.planning.planned_change import (
     FieldChange,

@@ -8,10 +8,10 @@ import attrs
 
 from asoreconcile.azure.arm.condition_error import ConditionError, unusable
 from asoreconcile.azure.catalogue.names import azure_name
-from asoreconcile.azure.reconcile.model.if_exists import (
+from asoreconcile.azure.reconcile.model.existence import (
     IfExists,
-    if_exists_of,
     require_adoptable,
+    stated_policy,
 )
 from asoreconcile.azure.reconcile.planning.planned_change import (
     ChangeAction,
@@ -239,9 +239,8 @@ class UserPlanner:
                 found = _read(dialect, session, desired, known)
         except ServerError as error:
             raise condition_of(error, server) from error
-        action, statements = decided(
-            dialect, found, known, if_exists_of(annotations(obj), {})
-        )
+        choice = stated_policy(annotations(obj), {}) or IfExists.ADOPT
+        action, statements = decided(dialect, found, known, choice)
         shown = found.facts if found.facts is not None else found.before
         return attrs.evolve(
             plan,

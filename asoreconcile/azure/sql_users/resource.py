@@ -18,9 +18,9 @@ from asoreconcile.azure.non_arm.extension_points import require_permission
 from asoreconcile.azure.non_arm.owner_in_azure import owner_note
 from asoreconcile.azure.reconcile.model.annotations import RECONCILE_POLICY
 from asoreconcile.azure.reconcile.model.decisions import ReconcileOutcome, Succeeded
-from asoreconcile.azure.reconcile.model.if_exists import (
+from asoreconcile.azure.reconcile.model.existence import (
     IfExists,
-    if_exists_of,
+    stated_policy,
 )
 from asoreconcile.azure.reconcile.model.policy import LET_GO
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
@@ -98,7 +98,8 @@ class DatabaseUsers:
         )
         sign_in = self._find_sign_in(lookups, server)
         require_other(dialect, desired.identity, sign_in)
-        choice = if_exists_of(scope.patcher.annotations, scope.namespace_annotations)
+        own, inherited = scope.patcher.annotations, scope.namespace_annotations
+        choice = stated_policy(own, inherited) or IfExists.ADOPT
 
         def work(session: Session) -> None:
             user = _User(

@@ -33,8 +33,11 @@ from asoreconcile.azure.reconcile.model.decisions import (
     ReconcileOutcome,
     Stop,
 )
-from asoreconcile.azure.reconcile.model.existence import is_observing
-from asoreconcile.azure.reconcile.model.if_exists import IF_EXISTS, IfExists
+from asoreconcile.azure.reconcile.model.existence import (
+    IF_EXISTS,
+    IfExists,
+    is_observing,
+)
 from asoreconcile.azure.reconcile.model.pace import why_paused, wrong_values
 from asoreconcile.azure.reconcile.model.recreation import OnImmutable
 from asoreconcile.azure.reconcile.model.switches import Switch

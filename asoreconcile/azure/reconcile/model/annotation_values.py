@@ -17,7 +17,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
     RECONCILE_POLICY,
     WAIT_FOR_REFERENCES,
 )
-from asoreconcile.azure.reconcile.model.if_exists import IF_EXISTS
+from asoreconcile.azure.reconcile.model.existence import IF_EXISTS
 from asoreconcile.azure.reconcile.model.policy import Policy
 from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE, SyncMode
 

@@ -5,20 +5,33 @@ annotation `asoreconcile/existence` says `undecided`; it is written with the cla
 that an object that was claimed earlier need not decide. Rule: OW-3.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from enum import Enum
 
-from asoreconcile.azure.reconcile.model.annotations import EXISTENCE, RESOURCE_ID
-from asoreconcile.azure.reconcile.model.differences import Difference
-from asoreconcile.azure.reconcile.model.if_exists import IF_EXISTS, IfExists
-from asoreconcile.base.printable import listed
+from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
+from asoreconcile.azure.reconcile.model.annotations import (
+    EXISTENCE,
+    OWN_PREFIX,
+    RESOURCE_ID,
+)
 
+IF_EXISTS = OWN_PREFIX + "if-exists"
+ALREADY_EXISTS = "AlreadyExists"
 ADOPTED = "AzureResourceAdopted"
 """The reason of the event about an adoption."""
 
 UNDECIDED = "undecided"
 ADOPTED_HERE = "adopted"
 CREATED_HERE = "created"
-_REMOVED = frozenset({"list-extra", "map-extra"})
+
+
+class IfExists(Enum):
+    """The values of `asoreconcile/if-exists`, on an object or its Namespace."""
+
+    ADOPT = "adopt"  # as ASO does: it is changed to match the spec
+    ADOPT_IF_SAME = "adopt-if-same"  # only if it matches the spec already
+    OBSERVE = "observe"  # it is only read
+    FAIL = "fail"  # a condition says that it exists
 
 
 def stated_policy(
@@ -61,16 +74,26 @@ def note_of_claim(
     return {} if stated_policy(own, inherited) is None else {EXISTENCE: UNDECIDED}
 
 
-def what_changes(found: Iterable[Difference]) -> str:
-    """Return a clause that names the paths a PUT will change and remove, without
-    values.
+def require_adoptable(choice: IfExists, what: str, *, differs: str = "") -> bool:
+    """Return whether PUTs may change a resource that exists already; false if it is
+    only read.
+
+    what: description of the resource, as the subject of a sentence. differs: the paths
+    at which it differs from the spec; "" if it matches.
+
+    Raises ConditionError `AlreadyExists` if the object must not have the resource.
     """
-    ordered = list(found)
-    changed = [one.path for one in ordered if one.kind not in _REMOVED]
-    removed = [one.path for one in ordered if one.kind in _REMOVED]
-    parts = [
-        f"{verb} {listed(paths)}"
-        for verb, paths in (("changes", changed), ("removes", removed))
-        if paths
-    ]
-    return " and ".join(parts) or "changes nothing that Azure shows"
+    why = ""
+    if choice is IfExists.FAIL:
+        why = f"annotation {IF_EXISTS} is fail"
+    elif choice is IfExists.ADOPT_IF_SAME and differs:
+        why = f"it differs from the spec at {differs}"
+    if why:
+        raise ConditionError(
+            f"{what} is there already and is left alone, because {why}. To manage "
+            f"it, set {IF_EXISTS} to adopt; to only read it, to observe. Deleting "
+            "this object leaves it there",
+            reason=ALREADY_EXISTS,
+            retry=RetryClass.VERY_SLOW,
+        )
+    return choice is not IfExists.OBSERVE

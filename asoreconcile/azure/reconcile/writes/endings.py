@@ -41,7 +41,7 @@ from asoreconcile.azure.reconcile.model.drift_baseline import (
     DriftBaseline,
     last_put_of,
 )
-from asoreconcile.azure.reconcile.model.if_exists import IF_EXISTS
+from asoreconcile.azure.reconcile.model.existence import IF_EXISTS
 from asoreconcile.azure.reconcile.model.owner import Owner
 from asoreconcile.azure.reconcile.model.switches import is_on
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode

@@ -4,7 +4,7 @@ which values of other writers the PUT keeps or replaces.
 Blocking: reads the resource. Rules: OW-1, OW-2, OW-3, OW-8, OW-9.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import attrs
 
@@ -14,6 +14,7 @@ from asoreconcile.azure.middleware.context import ReconcileContext
 from asoreconcile.azure.reconcile.model.annotations import EXISTENCE
 from asoreconcile.azure.reconcile.model.claim_record import ClaimRecord
 from asoreconcile.azure.reconcile.model.decisions import Put
+from asoreconcile.azure.reconcile.model.differences import Difference
 from asoreconcile.azure.reconcile.model.drift_baseline import (
     OBSERVED,
     DriftBaseline,
@@ -23,11 +24,11 @@ from asoreconcile.azure.reconcile.model.existence import (
     ADOPTED,
     ADOPTED_HERE,
     CREATED_HERE,
+    IfExists,
+    require_adoptable,
     stated_policy,
-    what_changes,
 )
 from asoreconcile.azure.reconcile.model.foreign_values import REPLACED, replaced_paths
-from asoreconcile.azure.reconcile.model.if_exists import IfExists, require_adoptable
 from asoreconcile.azure.reconcile.model.merged_body import MergedBody, merged
 from asoreconcile.azure.reconcile.model.never_shown import what_differs
 from asoreconcile.azure.reconcile.state.memory import ObjectMemory
@@ -37,6 +38,7 @@ from asoreconcile.base.objects import GroupKind, JsonObject
 from asoreconcile.base.printable import listed
 
 _SAID_AGAIN_SECONDS = 3600.0
+_REMOVED = frozenset({"list-extra", "map-extra"})
 
 
 def meet_existing(
@@ -62,7 +64,7 @@ def meet_existing(
     found, rest = made.compare(have)
     if policy is not IfExists.ADOPT_IF_SAME:
         patcher.record({EXISTENCE: ADOPTED_HERE})
-        _report_adoption(context, f"the first PUT {what_changes(found)}")
+        _report_adoption(context, f"the first PUT {_what_changes(found)}")
         return None
     paths, unseen = what_differs(patcher.version, made.own, have, found)
     require_adoptable(policy, patcher.arm_id, differs=listed(paths))
@@ -134,7 +136,7 @@ def merged_put(
         return put
     found, _ = made.compare(have)
     if is_first and not memory.was_put and not _was_met(made, claim, have):
-        _report_adoption(context, f"the first PUT {what_changes(found)}")
+        _report_adoption(context, f"the first PUT {_what_changes(found)}")
     result = merged(put.body, have, rules, context.declared)
     paths = replaced_paths(found, last, put.record.put)
     _report_others(context, memory, result, paths, has_record=last is not None)
@@ -172,3 +174,18 @@ def _report_others(
         memory.said_replaced_at = now
         text = f"the PUT replaces what this object did not declare, at {listed(paths)}"
         context.event("Warning", REPLACED, text)
+
+
+def _what_changes(found: Iterable[Difference]) -> str:
+    """Return a clause that names the paths a PUT will change and remove, without
+    values.
+    """
+    ordered = list(found)
+    changed = [one.path for one in ordered if one.kind not in _REMOVED]
+    removed = [one.path for one in ordered if one.kind in _REMOVED]
+    parts = [
+        f"{verb} {listed(paths)}"
+        for verb, paths in (("changes", changed), ("removes", removed))
+        if paths
+    ]
+    return " and ".join(parts) or "changes nothing that Azure shows"

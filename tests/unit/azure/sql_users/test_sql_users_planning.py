@@ -3,7 +3,7 @@
 import pytest
 
 from asoreconcile.azure.arm.condition_error import ConditionError
-from asoreconcile.azure.reconcile.model.if_exists import (
+from asoreconcile.azure.reconcile.model.existence import (
     IfExists,
 )
 from asoreconcile.azure.sql_users.azure_sql import AzureSql, DatabaseUserFacts

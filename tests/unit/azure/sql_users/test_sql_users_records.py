@@ -5,15 +5,14 @@ from datetime import UTC, datetime
 import attrs
 import pytest
 
-from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.reconcile.model.annotations import (
     FINALIZER,
     LAST_RECONCILED_VERSION,
 )
-from asoreconcile.azure.reconcile.model.if_exists import (
+from asoreconcile.azure.reconcile.model.existence import (
     IF_EXISTS,
     IfExists,
-    if_exists_of,
+    stated_policy,
 )
 from asoreconcile.azure.reconcile.model.record_key import RecordKey
 from asoreconcile.azure.sql_users.user import (
@@ -105,13 +104,12 @@ def test_an_object_of_aso_is_known_until_something_is_recorded(present, found):
 
 
 def test_what_happens_to_a_user_that_is_there_is_the_object_s_to_say():
-    assert if_exists_of({}, {}) is IfExists.ADOPT
-    assert if_exists_of({}, {IF_EXISTS: "fail"}) is IfExists.FAIL
-    assert if_exists_of({IF_EXISTS: "observe"}, {IF_EXISTS: "fail"}) is IfExists.OBSERVE
+    assert stated_policy({}, {}) is None
+    assert stated_policy({}, {IF_EXISTS: "fail"}) is IfExists.FAIL
+    chosen = stated_policy({IF_EXISTS: "observe"}, {IF_EXISTS: "fail"})
+    assert chosen is IfExists.OBSERVE
 
 
 @pytest.mark.parametrize("value", ["Fail", "fial", "x" * 99])
 def test_a_misspelt_choice_adopts_nothing(value):
-    with pytest.raises(ConditionError, match="which is none of") as refused:
-        if_exists_of({IF_EXISTS: value}, {})
-    assert refused.value.severity == "Error"
+    assert stated_policy({IF_EXISTS: value}, {}) is IfExists.FAIL
