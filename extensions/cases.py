@@ -15,6 +15,7 @@ from asoreconcile.azure.arm.condition_error import Severity
 from asoreconcile.azure.middleware.extension_points import (
     CLASSIFY_ERROR,
     EXPORT_SECRETS,
+    IMPORT,
     MODIFY_PAYLOAD,
     PRE_RECONCILE,
     PRE_RECONCILE_OWNER,
@@ -40,8 +41,10 @@ from asoreconcile.azure.middleware.factories import (
     message_contains,
     message_matches,
     reclassify,
+    skip_import_if,
 )
 from asoreconcile.base import jsontext
+from asoreconcile.base.objects import JsonObject, dig
 
 _Factory = Callable[..., Middleware[Any, Any]]
 
@@ -93,6 +96,28 @@ def _export_keys(
     return export_keys(keys=named, **rest)
 
 
+def _skip_import(
+    *,
+    reason: str,
+    path: str,
+    values: Sequence[str] = (),
+    default: str = "",
+    exact_case: bool = False,
+    before_reading: bool = False,
+) -> Middleware[Any, Any]:
+    """Return an importer that leaves out objects with one of the values at a path, or
+    with the same value there as at the path `default`.
+    """
+
+    def is_unwanted(obj: JsonObject, _owner_id: str) -> bool:
+        found = dig(obj, path)
+        if default:
+            return found is not None and bool(found == dig(obj, default))
+        return (str(found) if exact_case else str(found).lower()) in values
+
+    return skip_import_if(reason, is_unwanted, before_reading=before_reading)
+
+
 _CONDITIONS: Mapping[str, Callable[..., ErrorMatch]] = {
     "code": code,
     "message_contains": message_contains,
@@ -106,4 +131,5 @@ _FACTORIES: Mapping[str, tuple[ExtensionPoint[Any, Any], _Factory]] = {
     "export_status": (EXPORT_SECRETS, export_status),
     "keep_children": (MODIFY_PAYLOAD, _keep_children),
     "reclassify": (CLASSIFY_ERROR, _reclassify),
+    "skip_import": (IMPORT, _skip_import),
 }

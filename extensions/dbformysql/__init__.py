@@ -1,1 +1,0 @@
-"""Special cases of dbformysql: Azure Database for MySQL."""

@@ -1,1 +1,0 @@
-"""Special cases of dbforpostgresql: Azure Database for PostgreSQL."""
