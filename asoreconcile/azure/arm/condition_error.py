@@ -50,7 +50,7 @@ class ConditionError(AsoreconcileError):
         severity: Severity = "Warning",
         retry: RetryClass = RetryClass.SLOW,
         after_seconds: float = 0.0,
-        cause: Exception | None = None,
+        cause: BaseException | None = None,
     ) -> None:
         super().__init__(message)
         self.__cause__ = cause
@@ -60,6 +60,17 @@ class ConditionError(AsoreconcileError):
         self.after_seconds = after_seconds
         self.is_outdated = False
         self.is_unread = False
+
+    def reworded(self, message: str) -> "ConditionError":
+        """Return an error of the same reason, severity and cause with another text."""
+        return ConditionError(
+            message,
+            reason=self.reason,
+            severity=self.severity,
+            retry=self.retry,
+            after_seconds=self.after_seconds,
+            cause=self.__cause__,
+        )
 
 
 def unusable(message: str) -> ConditionError:

@@ -4,9 +4,9 @@ They are kept in memory. After a restart each addition is tried again, which doe
 harm.
 """
 
-import threading
 from collections.abc import Collection, Mapping
 from enum import Enum, auto
+from typing import get_args
 
 import attrs
 
@@ -50,50 +50,36 @@ class Attempt:
 
 
 class LinkAttempts:
-    """The latest attempts of all objects, by link and id. Safe from any thread."""
+    """The latest attempts of all objects, by link and id. Safe from any thread: an
+    object has one reconcile at a time, and each change is of one entry.
+    """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._of: dict[ObjectKey, dict[tuple[GroupLink, str], Attempt]] = {}
+        self._of: dict[tuple[ObjectKey, GroupLink], Mapping[str, Attempt]] = {}
 
     def unconfirmed(
         self, key: ObjectKey, link: GroupLink, *, listed: Collection[str], now: float
     ) -> Mapping[str, Attempt]:
-        """Return a link's attempts, by id, that the list does not confirm.
-
-        Attempts of this link that are confirmed or too old are forgotten.
+        """Return the attempts that still count, by id, although a list does not show
+        the ids.
         """
         there = set(listed)
-        with self._lock:
-            kept = {
-                (of, id_): one
-                for (of, id_), one in self._of.get(key, {}).items()
-                if of != link or (id_ not in there and not one.is_over(now))
-            }
-            self._set(key, kept)
-            return {id_: one for (of, id_), one in kept.items() if of == link}
+        return {
+            id_: one
+            for id_, one in self._of.get((key, link), {}).items()
+            if id_ not in there and not one.is_over(now)
+        }
 
     def note(
         self, key: ObjectKey, link: GroupLink, attempts: Mapping[str, Attempt]
     ) -> None:
-        """Replace the attempts of one link of an object."""
-        with self._lock:
-            others = {
-                at: one for at, one in self._of.get(key, {}).items() if at[0] != link
-            }
-            mine = {(link, id_): one for id_, one in attempts.items()}
-            self._set(key, {**others, **mine})
+        """Keep the attempts of a link, by id, in place of the former ones."""
+        if attempts:
+            self._of[key, link] = attempts
+        else:
+            self._of.pop((key, link), None)
 
     def forget(self, key: ObjectKey) -> None:
-        """Drop the attempts of an object that is gone."""
-        with self._lock:
-            self._of.pop(key, None)
-
-    def _set(
-        self, key: ObjectKey, attempts: dict[tuple[GroupLink, str], Attempt]
-    ) -> None:
-        """Replace the attempts of an object. The caller holds the lock."""
-        if attempts:
-            self._of[key] = attempts
-        else:
-            self._of.pop(key, None)
+        """Drop the attempts of an object."""
+        for link in get_args(GroupLink):
+            self._of.pop((key, link), None)

@@ -34,7 +34,6 @@ from asoreconcile.azure.entra.graph_calls import (
     present_facts,
     read,
     wanted_links,
-    with_text,
     written,
 )
 from asoreconcile.azure.entra.kinds import desired_of, status_of
@@ -112,7 +111,7 @@ class DirectoryObjects:
             return Requeue(AT_ONCE_SECONDS)
         problems = [one.problem for one in done if one.problem is not None]
         if problems:
-            raise with_text(problems[0], "; ".join(map(str, problems)))
+            raise problems[0].reworded("; ".join(map(str, problems)))
         return Succeeded()
 
     def observe(self, scope: ReconcileScope) -> None:
@@ -368,11 +367,9 @@ def _explained(refused: ConditionError, scope: ReconcileScope) -> ConditionError
             f"Entra knows no application {content['appId']}, which spec.appId names: "
             "correct it, or create the application; a new one is known after minutes"
         )
-        missing = ConditionError(text, reason="ReferenceNotFound")
-        missing.__cause__ = error  # its ids go into the event
-        return missing
+        return ConditionError(text, reason="ReferenceNotFound", cause=error)
     named = [link for link in entra_kind(scope).links if content.get(link)]
     if not is_absent(error) or not named:
         return refused
     where = " and ".join(f"spec.{link}" for link in named)
-    return with_text(refused, f"{refused} (see {where})")
+    return refused.reworded(f"{refused} (see {where})")

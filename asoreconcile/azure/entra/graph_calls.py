@@ -90,17 +90,4 @@ def advised(
         f"grant the operator's application the permission {permission} of Microsoft "
         "Graph (an application permission, with an administrator's consent)"
     )
-    return with_text(condition, f"{condition}: {advice}")
-
-
-def with_text(condition: ConditionError, text: str) -> ConditionError:
-    """Return the condition with another message."""
-    failure = ConditionError(
-        text,
-        reason=condition.reason,
-        severity=condition.severity,
-        retry=condition.retry,
-        after_seconds=condition.after_seconds,
-    )
-    failure.__cause__ = condition.__cause__  # its ids go into the event
-    return failure
+    return condition.reworded(f"{condition}: {advice}")

@@ -18,7 +18,6 @@ from asoreconcile.azure.entra.graph_calls import (
     read,
     refused,
     wanted_links,
-    with_text,
 )
 from asoreconcile.azure.entra.links import LinkChanges, link_changes
 from asoreconcile.azure.graph.client import GroupLink, is_absent
@@ -125,7 +124,6 @@ class _Links:
     def _about_the_id(self, error: ArmError) -> ConditionError:
         """Return the refusal of one id. Raises ConditionError for any other refusal."""
         failure = refused(self.scope, error)
-        failure.__cause__ = error
         if error.status not in _ABOUT_THE_ID:
             raise failure
         return failure
@@ -171,7 +169,7 @@ def _problem(
         found.append(ConditionError(text, reason="MembersNotShown", retry=slow))
     if len(found) < 2:
         return found[0] if found else None
-    return with_text(found[0], "; ".join(map(str, found[:_SHOWN])))
+    return found[0].reworded("; ".join(map(str, found[:_SHOWN])))
 
 
 def _shown(ids: Sequence[str]) -> str:

@@ -148,11 +148,9 @@ _NO_ID = frozenset({"ConfigMapNotFound", "Failed", "ReferenceNotFound"})
 
 def _lost_id(made: str, seen: str) -> ConditionError:
     error = names_another(made, seen)
-    return ConditionError(
+    return error.reworded(
         f"annotation {RESOURCE_ID} is missing, and {error}; if {seen} is not this "
-        f"object's, set the annotation to {made}",
-        reason=error.reason,
-        severity=error.severity,
+        f"object's, set the annotation to {made}"
     )
 
 

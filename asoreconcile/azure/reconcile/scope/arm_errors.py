@@ -91,14 +91,12 @@ class ErrorConditions:
         be slower.
         """
         failed = self.read_failed(error)
-        is_slow = failed.retry is RetryClass.VERY_SLOW
-        return ConditionError(
-            f"Azure refuses to tell of the running operation: {failed}",
-            reason=failed.reason,
-            retry=RetryClass.SLOW if is_slow else failed.retry,
-            after_seconds=max(failed.after_seconds, _after(unread)),
-            cause=error,
-        )
+        text = f"Azure refuses to tell of the running operation: {failed}"
+        failed = failed.reworded(text)
+        if failed.retry is RetryClass.VERY_SLOW:
+            failed.retry = RetryClass.SLOW
+        failed.after_seconds = max(failed.after_seconds, _after(unread))
+        return failed
 
     def operation_lost(self, lost: Restart) -> ConditionError:
         """Return the condition of an operation of which Azure has no trace (L16).
@@ -112,13 +110,9 @@ class ErrorConditions:
                 f"{text}: {retry}", reason=reason, after_seconds=_LOST_SECONDS
             )
         refused = self.monitor_refused(lost.error)
-        return ConditionError(
-            f"{refused}; {retry}",
-            reason=refused.reason,
-            retry=refused.retry,
-            after_seconds=max(refused.after_seconds, _LOST_SECONDS),
-            cause=lost.error,
-        )
+        failed = refused.reworded(f"{refused}; {retry}")
+        failed.after_seconds = max(refused.after_seconds, _LOST_SECONDS)
+        return failed
 
     def read_failed(self, error: ArmError) -> ConditionError:
         """Return the condition of a refused read or action; its severity is never worse
