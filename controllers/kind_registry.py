@@ -163,7 +163,7 @@ class KindRegistry:
         if kind is None:
             return None
         if not kind.informer.has_synced():
-            raise _not_listed(group_kind)
+            raise not_listed(group_kind)
         obj = kind.informer.get(key)
         # Read at the version that people write, whatever version the cluster keeps it
         # at.
@@ -197,7 +197,7 @@ class KindRegistry:
             if kind.version.arm_type.lower() != type_:
                 continue
             if not kind.informer.has_synced():
-                raise _not_listed(group_kind)
+                raise not_listed(group_kind)
             yield from _objects(kind, with_id(kind.informer, arm_id))
 
     def objects_of(
@@ -212,7 +212,7 @@ class KindRegistry:
         if kind is None:
             return
         if not kind.informer.has_synced():
-            raise _not_listed(group_kind)
+            raise not_listed(group_kind)
         yield from _objects(kind, kind.informer.keys(None))
 
     def entry(self, node: ObjectReference) -> Entry | None:
@@ -260,7 +260,7 @@ def _objects(
                 yield kind.form.version(obj), obj
 
 
-def _not_listed(group_kind: GroupKind) -> RetryError:
+def not_listed(group_kind: GroupKind) -> RetryError:
     return RetryError(
         f"objects of {group_kind} are not listed yet",
         after_seconds=_NOT_SYNCED_SECONDS,

@@ -9,7 +9,7 @@ import attrs
 
 from asoreconcile.azure.arm import ids
 from asoreconcile.azure.catalogue.kinds import KindVersion
-from asoreconcile.azure.controllers.kind_registry import KindRegistry
+from asoreconcile.azure.controllers.kind_registry import KindRegistry, not_listed
 from asoreconcile.azure.reconcile.model.annotations import (
     DELETION_PROTECTION,
     OPERATOR_NAMESPACE,
@@ -29,7 +29,6 @@ from asoreconcile.kube.events import EventRecorder
 _log = Logger(__name__)
 
 _INDEX, _VALUE = "protected", "by its own annotation"
-_NOT_SYNCED_SECONDS = 0.1
 
 
 def index_protected(informer: Informer) -> None:
@@ -68,10 +67,7 @@ class ProtectedObjects:
         found: dict[ObjectReference, Entry] = {}
         for group_kind, kind in self._kinds.running().items():
             if not kind.informer.has_synced() and _may_be_below(kind.version, arm_id):
-                raise RetryError(
-                    f"objects of {group_kind} are not listed yet",
-                    after_seconds=_NOT_SYNCED_SECONDS,
-                )
+                raise not_listed(group_kind)
             for key in kind.informer.by_index(_INDEX, _VALUE):
                 if (entry := kind.informer.entry(key)) is not None:
                     found[ObjectReference(group_kind, key)] = entry

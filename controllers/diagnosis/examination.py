@@ -28,7 +28,6 @@ from asoreconcile.azure.controllers.diagnosis import (
     webhook_checks,
 )
 from asoreconcile.azure.controllers.diagnosis.finding import CheckSubject, Finding
-from asoreconcile.azure.controllers.diagnosis.fixes import DEPLOYMENTS
 from asoreconcile.azure.controllers.diagnosis.installation import InstallationReads
 from asoreconcile.azure.controllers.diagnosis.object_parts import (
     arguments_of,
@@ -69,27 +68,19 @@ from asoreconcile.kube.errors import (
 )
 from asoreconcile.kube.resources import (
     CONFIG_MAPS,
+    DEPLOYMENTS,
     SECRETS,
     SERVICE_ACCOUNTS,
-    ApiResource,
+    SERVICES,
 )
 from asoreconcile.kube.selection import Selection
+from asoreconcile.webhooks.ca_bundles import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS
 
 _CLUSTER = CheckSubject("cluster")
 _OPERATOR = CheckSubject("operator")
 _KINDS = CheckSubject("kinds")
 _OBJECTS = CheckSubject("objects")
 
-_SERVICES = ApiResource("", "v1", "services", "Service")
-_ADMISSION = "admissionregistration.k8s.io"
-_CONFIGURATIONS = (
-    ("MutatingWebhookConfiguration", "mutatingwebhookconfigurations", MUTATING_NAME),
-    (
-        "ValidatingWebhookConfiguration",
-        "validatingwebhookconfigurations",
-        VALIDATING_NAME,
-    ),
-)
 _MODE = "AZURE_OPERATOR_MODE"
 _TARGETS = "AZURE_TARGET_NAMESPACES"
 _IDENTITY_MODE = "AZURE_WORKLOAD_IDENTITY_AUTH_MODE"
@@ -212,7 +203,7 @@ class Examination:
         if self._at.deployment is None:
             return
         try:
-            service = self._at.client.get(_SERVICES, ObjectKey("default", "kubernetes"))
+            service = self._at.client.get(SERVICES, ObjectKey("default", "kubernetes"))
         except NotFoundError:
             service = {}
         address = str(spec(service).get("clusterIP") or "")
@@ -255,13 +246,16 @@ class Examination:
             self._at.crds, self._clock.now(), serving=serving
         )
         found = {}
-        for kind, plural, name in _CONFIGURATIONS:
-            resource = ApiResource(_ADMISSION, "v1", plural, kind, namespaced=False)
-            found[f"{kind} {name}"] = self._at.read(resource, ObjectKey("", name))
+        for resource, name in (
+            (MUTATING_WEBHOOKS, MUTATING_NAME),
+            (VALIDATING_WEBHOOKS, VALIDATING_NAME),
+        ):
+            key = ObjectKey("", name)
+            found[f"{resource.kind} {name}"] = self._at.read(resource, key)
         yield from webhook_checks.of_admission(found, self._at.names.namespace)
         asked = webhook_checks.services_asked(self._at.crds, found.values())
         for key, what in asked.items():
-            service = self._at.read(_SERVICES, key)
+            service = self._at.read(SERVICES, key)
             yield from webhook_checks.of_service(
                 key, service, what, self._at.deployment
             )

@@ -20,9 +20,8 @@ from asoreconcile.azure.controllers.diagnosis.webhook_checks import ends_of_bund
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.objects import ObjectKey, dig, resource_version
 from asoreconcile.kube.client import KubeClient
-from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, ApiResource
+from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, DEPLOYMENTS
 
-DEPLOYMENTS = ApiResource("apps", "v1", "deployments", "Deployment")
 _BUNDLE = "spec.conversion.webhook.clientConfig.caBundle"
 # kubectl's, so that `kubectl rollout history` knows it.
 _RESTARTED = "kubectl.kubernetes.io/restartedAt"

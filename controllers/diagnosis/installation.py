@@ -11,7 +11,6 @@ from functools import cached_property
 import attrs
 
 from asoreconcile.azure.catalogue.kinds import Catalogue, KindVersion
-from asoreconcile.azure.controllers.diagnosis.fixes import DEPLOYMENTS
 from asoreconcile.azure.controllers.diagnosis.object_parts import (
     containers_of,
     names_in,
@@ -35,14 +34,15 @@ from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.errors import ApiError, ForbiddenError, NotFoundError
 from asoreconcile.kube.resources import (
     CUSTOM_RESOURCE_DEFINITIONS,
+    DEPLOYMENTS,
     LEASES,
     NAMESPACES,
+    PODS,
     SECRETS,
     ApiResource,
 )
 from asoreconcile.kube.selection import Selection
 
-_PODS = ApiResource("", "v1", "pods", "Pod")
 _REVIEWS = ApiResource(
     "authorization.k8s.io",
     "v1",
@@ -159,7 +159,7 @@ class InstallationReads:
             return []
         labels = (spec(self.deployment).get("selector") or {}).get("matchLabels") or {}
         selector = ",".join(f"{name}={value}" for name, value in labels.items())
-        pods = Selection(_PODS, namespace=self.names.namespace, label_selector=selector)
+        pods = Selection(PODS, namespace=self.names.namespace, label_selector=selector)
         try:
             return [*self.client.list_all(pods)]
         except NotFoundError:

@@ -12,18 +12,13 @@ from asoreconcile.azure.reconcile.engine.object_reconciler import (
     ObjectReconciler,
 )
 from asoreconcile.azure.reconcile.engine.plan import Step
-from asoreconcile.azure.reconcile.engine.reconciler import (
-    await_policy,
-    first_step,
-)
+from asoreconcile.azure.reconcile.engine.reconciler import STEPS, first_step
 from asoreconcile.azure.reconcile.identity.claim import (
-    claim,
     require_valid,
     restore_owner,
 )
 from asoreconcile.azure.reconcile.model.decisions import (
     ReconcileOutcome,
-    Stop,
     Succeeded,
 )
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
@@ -36,7 +31,6 @@ from asoreconcile.azure.reconcile.writes.endings import (
     check_usable,
     release,
 )
-from asoreconcile.azure.reconcile.writes.holds import paused
 from asoreconcile.azure.reconcile.writes.sending import confirm
 from asoreconcile.base.objects import ObjectKey, spec
 from asoreconcile.cache.informer import Informer
@@ -54,27 +48,21 @@ class ExternalReconciler(ObjectReconciler):
     ) -> None:
         super().__init__(operator, kind, reader, run=self._run, on_gone=resource.forget)
         self._resource = resource
+        self._steps = {
+            **STEPS,
+            Step.PUT: self._put,
+            Step.OBSERVE: self._observe,
+            Step.DELETE: self._delete,
+            Step.RELEASE: self._release,
+        }
 
     def _run(self, scope: ReconcileScope) -> ReconcileOutcome:
-        match first_step(scope):
-            case Step.PAUSE:
-                return paused(scope)
-            case Step.CLAIM:
-                return claim(scope)
-            case Step.PUT:
-                return self._put(scope)
-            case Step.OBSERVE:
-                require_valid(scope.patcher.version, scope.patcher.obj)
-                self._resource.observe(scope)
-                return Succeeded()
-            case Step.DELETE:
-                return self._delete(scope)
-            case Step.RELEASE:
-                return self._release(scope)
-            case Step.AWAIT_POLICY:
-                return await_policy(scope)
-            case _:
-                return Stop()
+        return self._steps[first_step(scope)](scope)
+
+    def _observe(self, scope: ReconcileScope) -> ReconcileOutcome:
+        require_valid(scope.patcher.version, scope.patcher.obj)
+        self._resource.observe(scope)
+        return Succeeded()
 
     def _put(self, scope: ReconcileScope) -> ReconcileOutcome:
         require_valid(scope.patcher.version, scope.patcher.obj)

@@ -130,7 +130,7 @@ def leaves_ready(
     failure says nothing about the resource.
     """
     if (
-        memory.failure_streak.attempts >= _FAILURES_UNTIL_SHOWN - 1
+        memory.attempts >= _FAILURES_UNTIL_SHOWN - 1
         or memory.accepted is not None
         or is_deleting(patcher.obj)
         or patcher.annotations.get(POLLER_TOKEN)

@@ -235,7 +235,7 @@ class ObjectReconciler:
             )
             patcher.set_ready(shown)
         is_repeated = find_ready(patcher.status["conditions"]) == before
-        seconds = memory.failure_streak.record_failure(self._operator.clock.monotonic())
+        seconds = memory.record_failure(self._operator.clock.monotonic())
         delay = self._kind.requeue_backoff.failed(memory, error)
         # A failure of an older spec, or of older values in it, is retried at once (D5).
         if error.is_outdated or patcher.generation != generation(patcher.obj):
@@ -246,7 +246,7 @@ class ObjectReconciler:
             reason=error.reason,
             severity=error.severity,
             condition=str(error),
-            attempt=memory.failure_streak.attempts,
+            attempt=memory.attempts,
             failingSeconds=round(seconds, 1),
         )
         owner_is_there = error.reason == "WaitingForOwner" and has_owner(

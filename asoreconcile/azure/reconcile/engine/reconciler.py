@@ -68,7 +68,7 @@ class ArmReconciler(ObjectReconciler):
 
 
 def _run(scope: ReconcileScope) -> ReconcileOutcome:
-    return _STEPS[first_step(scope)](scope)
+    return STEPS[first_step(scope)](scope)
 
 
 def first_step(scope: ReconcileScope) -> Step:
@@ -178,7 +178,7 @@ def await_policy(_: ReconcileScope) -> NoReturn:
     )
 
 
-_STEPS: dict[Step, Callable[[ReconcileScope], ReconcileOutcome]] = {
+STEPS: dict[Step, Callable[[ReconcileScope], ReconcileOutcome]] = {
     Step.LEAVE: lambda _: Stop(),
     Step.PAUSE: paused,
     Step.CLAIM: claim,

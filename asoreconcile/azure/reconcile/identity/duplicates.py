@@ -55,7 +55,7 @@ Age = tuple[str, str]
 Rank = tuple[int, str, str]
 """The strength of a claim to an id; the smallest one manages it."""
 
-_ACCEPTED, _CLAIMED, _SHOWN, _ANNOTATED = range(4)
+ACCEPTED, _CLAIMED, SHOWN, _ANNOTATED = range(4)
 
 
 @attrs.frozen
@@ -91,12 +91,12 @@ def rank_of(obj: JsonObject, arm_id: str, claim: ClaimRecord | None) -> Rank | N
         if claim.standing is Standing.NONE or has_lapsed(obj, claim):
             return None
         is_accepted = claim.standing is Standing.ACCEPTED
-        return _ACCEPTED if is_accepted else _CLAIMED, claim.at, uid_of(obj)
+        return ACCEPTED if is_accepted else _CLAIMED, claim.at, uid_of(obj)
     claimed = annotations(obj).get(RESOURCE_ID) or ""
     is_like_aso = bool(claimed) and ids.same(claimed, arm_id)
     if claim is not None or not is_like_aso or not has_finalizer(obj, FINALIZER):
         return None
-    return _SHOWN if shows_id(obj, arm_id) else _ANNOTATED, *age_of(obj)
+    return SHOWN if shows_id(obj, arm_id) else _ANNOTATED, *age_of(obj)
 
 
 def manager_among(mine: Rank | None, rivals: Iterable[Rival]) -> Rival | None:
@@ -241,12 +241,12 @@ def rivals_of(
     for version, other in found:
         # An id needs the owner and the credential, and raises while they are not
         # listed: a PUT asks only for the ids of objects that write.
-        if uid_of(other) == uid_of(obj) or not (is_delete or _writes(operator, other)):
+        if uid_of(other) == uid_of(obj) or not (is_delete or writes(operator, other)):
             continue
         claim = claim_of(other, operator.record_key)
         declared = _declared(operator, version, other, claim)
         if declared and ids.same(declared, arm_id):
-            if is_delete and not _writes(operator, other, is_live=True):
+            if is_delete and not writes(operator, other, is_live=True):
                 continue
             node = ObjectReference(version.group_kind, key_of(other))
             rank = _rank(version, other, arm_id, claim)
@@ -288,13 +288,17 @@ def _rank(
     if version.is_arm:
         return rank_of(obj, arm_id, claim)
     if claim is not None:
-        return (_ACCEPTED, claim.at, uid_of(obj)) if claim.arm_id == arm_id else None
-    return (_SHOWN, *age_of(obj)) if id_outside_arm(obj) == arm_id else None
+        return (ACCEPTED, claim.at, uid_of(obj)) if claim.arm_id == arm_id else None
+    return (SHOWN, *age_of(obj)) if id_outside_arm(obj) == arm_id else None
 
 
-def _writes(
+def writes(
     operator: SharedDependencies, obj: JsonObject, *, is_live: bool = False
 ) -> bool:
+    """Return whether the policy of an object lets it write, or cannot be read.
+
+    is_live: whether the Namespace is read now.
+    """
     namespace, of_namespace = key_of(obj).namespace, operator.namespace_annotations
     inherited = (
         of_namespace.live(namespace, since=operator.clock.monotonic())
@@ -302,5 +306,4 @@ def _writes(
         else of_namespace(namespace)
     )
     policy = policy_of(annotations(obj), inherited, operator.default_policy)
-    # An unreadable policy gives nothing away.
     return policy is None or policy.writes

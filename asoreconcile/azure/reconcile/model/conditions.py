@@ -89,37 +89,22 @@ def reconciling(generation: int) -> ReadyCondition:
     """Return Ready=False for a resource that Azure creates or updates, with severity
     Info.
     """
-    return ReadyCondition(
-        "False",
-        "Reconciling",
-        "Info",
-        "The resource is being created or updated in Azure",
-        generation,
-    )
+    text = "The resource is being created or updated in Azure"
+    return ReadyCondition("False", "Reconciling", "Info", text, generation)
 
 
 def recreating(generation: int) -> ReadyCondition:
     """Return Ready=False for a resource that was deleted in Azure and that a PUT will
     create again.
     """
-    return ReadyCondition(
-        "False",
-        "AzureResourceNotFound",
-        "Warning",
-        "The resource is gone from Azure, and is being created again",
-        generation,
-    )
+    text = "The resource is gone from Azure, and is being created again"
+    return ReadyCondition("False", "AzureResourceNotFound", "Warning", text, generation)
 
 
 def deleting(generation: int) -> ReadyCondition:
     """Return Ready=False for a resource that Azure deletes, with severity Info."""
-    return ReadyCondition(
-        "False",
-        "Deleting",
-        "Info",
-        "The resource is being deleted in Azure",
-        generation,
-    )
+    text = "The resource is being deleted in Azure"
+    return ReadyCondition("False", "Deleting", "Info", text, generation)
 
 
 def find_ready(conditions: Sequence[JsonObject] | None) -> JsonObject | None:

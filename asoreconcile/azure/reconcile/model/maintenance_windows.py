@@ -155,10 +155,7 @@ class Window:
         """
         here = now.astimezone(self.zone).date()
         for ahead in range(-1, _LONGEST_SEARCH):
-            try:
-                day = here + timedelta(days=ahead)
-            except OverflowError:
-                return None
+            day = here + timedelta(days=ahead)
             later = [start for start in self._starts_on(day) if start > now]
             if later:
                 return min(later)

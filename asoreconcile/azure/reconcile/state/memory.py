@@ -60,23 +60,6 @@ class RecentWrites:
         return was_noted
 
 
-@attrs.define
-class FailureStreak:
-    """Consecutive failed reconciles of an object. since: the time of the first, in
-    monotonic seconds.
-    """
-
-    attempts: int = 0
-    since: float = 0.0
-
-    def record_failure(self, now: float) -> float:
-        """Count one more failure, and return the seconds since the first one."""
-        if not self.attempts:
-            self.since = now
-        self.attempts += 1
-        return now - self.since
-
-
 # Shared by all settled objects.
 _NO_POLLS = PollState()
 _NO_ATTEMPTS = RepairAttempts()
@@ -96,7 +79,8 @@ class ObjectMemory:
     operations, by name. recent_writes: the last write of this process.
     repair_attempts: differences that PUTs were sent for.
     failures: consecutive failed reconciles, for the back-off.
-    failure_streak: consecutive failed reconciles, for events and logs.
+    attempts: consecutive failed reconciles, for events and logs. failing_since: the
+    time of the first of them.
     failed_operations: consecutive operations that Azure accepted and that failed;
     another accepted PUT does not reset the count.
     was_put: whether this process has sent a PUT. knows_answers: whether Azure has
@@ -136,7 +120,8 @@ class ObjectMemory:
     knows_answers: bool = False
     precondition_failures: int = 0
     _failed_operation_generation: int = 0
-    failure_streak: FailureStreak = attrs.field(factory=FailureStreak)
+    attempts: int = 0
+    failing_since: float = 0.0
     perhaps_gone_since: float | None = None
     absent_since: float | None = None
     moving_since: float | None = None
@@ -162,12 +147,19 @@ class ObjectMemory:
         )
         self._failed_operation_generation = generation
 
+    def record_failure(self, now: float) -> float:
+        """Count one more failure, and return the seconds since the first one."""
+        if not self.attempts:
+            self.failing_since = now
+        self.attempts += 1
+        return now - self.failing_since
+
     def reset_failures(self) -> None:
         """Set the counts of failures to zero after a reconcile that did not fail. Rule:
         R4.3.
         """
         self.failures = 0
-        self.failure_streak.attempts = 0
+        self.attempts = 0
 
     def settled(self) -> None:
         """Drop the state that was needed until the object became Ready."""

@@ -1,4 +1,4 @@
-"""A session over a connection of the Python database API (PEP 249), style pyformat."""
+"""Sessions over the connection of a driver."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -11,8 +11,35 @@ from asoreconcile.azure.sql_users.statement import Statement
 _VALUE = re.compile(r"(?<!:):([a-z]+)")
 
 
-class DbApiSession:
-    """`server.Session`."""
+class DriverSession:
+    """The parts of a `server.Session` that all drivers share."""
+
+    def __init__(
+        self, connection: Any, failure: Callable[[Exception], ServerError]
+    ) -> None:
+        """failure: converts an exception of the driver; its text must not show the
+        statement.
+        """
+        self._connection = connection
+        self._failure = failure
+
+    def close(self) -> None:
+        """Close the connection, see `server.Session.close`."""
+        with suppress(Exception):  # it is of no use any more
+            self._connection.close()
+
+    def _said(self, call: Callable[[], Any]) -> Any:
+        """Return the result of a call of the driver. Raises ServerError."""
+        try:
+            return call()
+        except Exception as error:  # noqa: BLE001 - the driver knows of what types
+            failure = self._failure(error)
+        # Not chained: the driver's exceptions hold the statement.
+        raise failure
+
+
+class DbApiSession(DriverSession):
+    """A session over the Python database API (PEP 249), style pyformat."""
 
     def __init__(
         self,
@@ -21,46 +48,32 @@ class DbApiSession:
         *,
         quote: Callable[[str], str] | None = None,
     ) -> None:
-        """failure: converts an exception of the driver; its text must not show the
-        statement.
-        quote: quotes a value of a query; without it the driver sends values separately.
+        """quote: quotes a value of a query; without it the driver sends values
+        separately. failure: see `DriverSession`.
         """
-        self._connection = connection
-        self._failure = failure
+        super().__init__(connection, failure)
         self._quote = quote
 
     def query(self, sql: str, **values: str) -> Sequence[Sequence[Any]]:
         """Run a query, see `server.Session.query`."""
-        rows: Sequence[Sequence[Any]] = []
 
-        def ask(cursor: Any) -> None:
-            nonlocal rows
-            if self._quote is None:
-                cursor.execute(_VALUE.sub(r"%(\1)s", sql), values)
-            else:
-                texts = {name: self._quote(value) for name, value in values.items()}
-                cursor.execute(_VALUE.sub(lambda found: texts[found[1]], sql))
-            rows = list(cursor.fetchall())
+        def ask() -> list[Sequence[Any]]:
+            with self._connection.cursor() as cursor:
+                if self._quote is None:
+                    cursor.execute(_VALUE.sub(r"%(\1)s", sql), values)
+                else:
+                    texts = {name: self._quote(one) for name, one in values.items()}
+                    cursor.execute(_VALUE.sub(lambda found: texts[found[1]], sql))
+                return list(cursor.fetchall())
 
-        self._with_cursor(ask)
+        rows: list[Sequence[Any]] = self._said(ask)
         return rows
 
     def execute(self, statement: Statement) -> None:
         """Run a statement, see `server.Session.execute`."""
-        self._with_cursor(lambda cursor: cursor.execute(statement.sql))
 
-    def close(self) -> None:
-        """Close the connection, see `server.Session.close`."""
-        with suppress(Exception):  # it is of no use any more
-            self._connection.close()
-
-    def _with_cursor(self, call: Callable[[Any], object]) -> None:
-        try:
+        def say() -> None:
             with self._connection.cursor() as cursor:
-                call(cursor)
-        except Exception as error:  # noqa: BLE001 - the driver knows of what types
-            failure = self._failure(error)
-        else:
-            return
-        # Not chained: the driver's exceptions hold the statement.
-        raise failure
+                cursor.execute(statement.sql)
+
+        self._said(say)

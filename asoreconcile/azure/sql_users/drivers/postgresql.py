@@ -3,10 +3,11 @@
 import socket
 import ssl
 import struct
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import Any
 
+from asoreconcile.azure.sql_users.drivers.dbapi import DriverSession
 from asoreconcile.azure.sql_users.server import (
     CONNECT_SECONDS,
     LOCKS_PER_STATEMENT,
@@ -33,11 +34,8 @@ _TLS_REQUEST = struct.pack("!ii", 8, 80877103)
 _NO_ENTRY = "no pg_hba.conf entry"
 
 
-class PostgreSqlSession:
-    """`server.Session` over one connection."""
-
-    def __init__(self, connection: Any) -> None:
-        self._connection = connection
+class PostgreSqlSession(DriverSession):
+    """A session over pg8000's own interface."""
 
     def query(self, sql: str, **values: str) -> Sequence[Sequence[Any]]:
         """Run a query, see `server.Session.query`."""
@@ -46,19 +44,6 @@ class PostgreSqlSession:
     def execute(self, statement: Statement) -> None:
         """Run a statement, see `server.Session.execute`."""
         self._said(lambda: self._connection.execute_simple(statement.sql))
-
-    def close(self) -> None:
-        """Close the connection, see `server.Session.close`."""
-        with suppress(Exception):  # it is of no use any more
-            self._connection.close()
-
-    def _said(self, call: Callable[[], Any]) -> Any:
-        try:
-            return call()
-        except Exception as error:  # noqa: BLE001 - told apart by `_failure`
-            failure = _failure(error, connected=True)
-        # Not chained: the driver's exceptions hold the statement.
-        raise failure
 
 
 def connect(
@@ -85,7 +70,7 @@ def connect(
             raise failure from None
         sock.settimeout(STATEMENT_SECONDS)
         opened.pop_all()
-    return PostgreSqlSession(made)
+    return PostgreSqlSession(made, lambda error: _failure(error, connected=True))
 
 
 def _secured(server: DatabaseServer, context: ssl.SSLContext) -> ssl.SSLSocket:
