@@ -57,7 +57,7 @@ class MutationCache:
         """Keep a write's response, unless an equally new state is already known."""
         key, number = answer.key, version(answer)
         with self._lock:
-            if number <= self._floor(key.namespace):
+            if number <= self._known_up_to(key.namespace):
                 return
             known = self._answers.get(key)
             if known is None or known[0] < number:
@@ -68,7 +68,7 @@ class MutationCache:
 
         If not, the caller need not make an entry that `record` would drop.
         """
-        return version_number(resource_version) > self._floor(namespace)
+        return version_number(resource_version) > self._known_up_to(namespace)
 
     def record_deletion(self, key: ObjectKey, uid: str) -> None:
         """Hide an object that the server has deleted. A new object of that name is
@@ -142,7 +142,7 @@ class MutationCache:
         self._answers = {
             key: answer
             for key, answer in self._answers.items()
-            if answer[0] > self._floor(key.namespace)
+            if answer[0] > self._known_up_to(key.namespace)
         }
         self._deletions = hidden
 
@@ -164,7 +164,7 @@ class MutationCache:
         """Return whether the cache may still hold, or get, the deleted object."""
         if seen == _UNSEEN:
             return uid not in self._observed_deletions
-        if seen > self._floor(key.namespace):
+        if seen > self._known_up_to(key.namespace):
             return True
         stored = self._stored(key)
         return stored is not None and stored.uid == uid
@@ -176,7 +176,7 @@ class MutationCache:
         ours = (entry for entry in known if entry is not None and entry.uid == uid)
         return max(map(version, ours), default=_UNSEEN)
 
-    def _floor(self, namespace: str) -> int:
+    def _known_up_to(self, namespace: str) -> int:
         """Return the resource version up to which the cache knows the changes in a
         namespace.
 

@@ -193,8 +193,9 @@ class ReconcileContext:
     change a resource that exists.
     permit: function that raises unless the present object permits changes in Azure.
     declared: the names that the object declares where others write, too.
-    rests_on: the ETag that the PUT depends on; "" if the response had none; None if the
-    payload contains nothing that was read (`require_unchanged`).
+    required_etag: the ETag of the read that the payload contains values of; "" if the
+    response had none; None if the payload contains nothing that was read
+    (`require_unchanged`).
     read: the read that `raw_get` shares; None before it.
     needs_absence: if true, the PUT would delete parts of a resource that is there after
     all (`require_absence`).
@@ -217,7 +218,7 @@ class ReconcileContext:
     only_reports: bool = False
     permit: Callable[[], None] = attrs.field(default=lambda: None, repr=False)
     declared: Declared = attrs.field(factory=Declared, repr=False)
-    rests_on: str | None = attrs.field(default=None, init=False)
+    required_etag: str | None = attrs.field(default=None, init=False)
     read: ResourceRead | None = attrs.field(default=None, init=False, repr=False)
     needs_absence: bool = attrs.field(default=False, init=False)
 
@@ -249,14 +250,14 @@ class ReconcileContext:
         (If-Match). Without an ETag, no other write of this process to the resource or
         its children happens in between.
         """
-        self.rests_on = self._etag()
+        self.required_etag = self._etag()
 
     def prefer_unchanged(self) -> None:
         """Declare the same as `require_unchanged`, but only if the response has an
         ETag, so that writes of other resources need not wait.
         """
-        if self.rests_on is None:
-            self.rests_on = self._etag() or None
+        if self.required_etag is None:
+            self.required_etag = self._etag() or None
 
     def _etag(self) -> str:
         etag = (self.raw_get() or {}).get("etag")

@@ -125,13 +125,13 @@ class AzureSql(Dialect):
         desired: DatabaseUser,
         facts: DatabaseUserFacts,
         *,
-        as_asked: bool,
+        unasked: bool,
     ) -> str:
         """Return the roles and permissions that make a user an administrator, or "".
 
-        as_asked: leave out memberships in the roles that the object declares.
+        unasked: leave out memberships in the roles that the object declares.
         """
-        asked = {r.casefold() for r in desired.member_of} if as_asked else set()
+        asked = {r.casefold() for r in desired.member_of} if unasked else set()
         via = {
             str(via)
             for via, name in session.query(_QUERIES["above"], name=facts.name)

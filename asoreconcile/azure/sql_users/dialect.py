@@ -67,11 +67,11 @@ class Dialect(Protocol):
         """Return why the operator must never manage a user, or ""."""
 
     def powers(
-        self, session: Session, desired: Any, facts: Any, *, as_asked: bool
+        self, session: Session, desired: Any, facts: Any, *, unasked: bool
     ) -> str:
         """Return the rights by which a user is an administrator, or "".
 
-        as_asked: whether rights that its spec asks for do not count.
+        unasked: whether only rights count that its spec does not ask for.
         """
 
     def is_user(self, identity: UserIdentity, name: str) -> bool:

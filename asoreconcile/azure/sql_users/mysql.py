@@ -179,17 +179,12 @@ class MySql(Dialect):
         return ""
 
     def powers(
-        self,
-        session: Session,
-        desired: Account,
-        facts: AccountFacts,
-        *,
-        as_asked: bool,
+        self, session: Session, desired: Account, facts: AccountFacts, *, unasked: bool
     ) -> str:
         """Return the rights by which an account is an administrator, its own or those
         of its roles; "" if it has none.
         """
-        asked = desired.privileges.get(_SERVER, frozenset()) if as_asked else ()
+        asked = desired.privileges.get(_SERVER, frozenset()) if unasked else ()
         own = _POWERS & facts.privileges.get(_SERVER, frozenset())
         if _ALL not in asked:
             own = own - set(asked)

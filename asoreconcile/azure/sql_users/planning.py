@@ -330,8 +330,8 @@ def _read(dialect: Dialect, session: Session, desired: Any, known: Known) -> Fou
         facts is not None
         and standing(dialect, known, now, facts) is not LoginStanding.OURS
     ):
-        powers = dialect.powers(session, desired, facts, as_asked=False)
-        excess = dialect.powers(session, desired, facts, as_asked=True)
+        powers = dialect.powers(session, desired, facts, unasked=False)
+        excess = dialect.powers(session, desired, facts, unasked=True)
     return Found(desired, facts, before, powers, excess)
 
 

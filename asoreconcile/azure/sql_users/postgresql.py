@@ -205,7 +205,7 @@ class PostgreSql(Dialect):
         return ""
 
     def powers(
-        self, session: Session, desired: Role, facts: RoleFacts, *, as_asked: bool
+        self, session: Session, desired: Role, facts: RoleFacts, *, unasked: bool
     ) -> str:
         """Return the options and memberships by which a role is an administrator, or
         "".
@@ -213,7 +213,7 @@ class PostgreSql(Dialect):
         found = [
             _OPTIONS[name]
             for name in _POWERFUL_OPTIONS
-            if facts.options[name] and not (as_asked and desired.options[name])
+            if facts.options[name] and not (unasked and desired.options[name])
         ]
         if facts.bypasses_rls:
             found.append("BYPASSRLS")
@@ -224,7 +224,7 @@ class PostgreSql(Dialect):
                     _QUERIES["above"], name=facts.name
                 )
                 if (is_powerful or name in _POWERFUL_ROLES)
-                and not (as_asked and via in desired.member_of)
+                and not (unasked and via in desired.member_of)
             }
         )
         found += [f"membership of {name}" for name in via]

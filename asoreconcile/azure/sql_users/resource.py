@@ -170,7 +170,7 @@ class DatabaseUsers:
                 return
             left = why_left(dialect, known, identity, facts)
             if not left and known.record is None:
-                powers = dialect.powers(session, desired, facts, as_asked=True)
+                powers = dialect.powers(session, desired, facts, unasked=True)
                 left = f"it is an administrator ({powers})" if powers else ""
             if left:
                 return
@@ -252,19 +252,19 @@ class _User:
         """Return whether the user is written to; false if it is only read."""
         now = desired.identity
         if found is LoginStanding.ASOS:
-            powers = self._powers(desired, facts, as_asked=True)
+            powers = self._powers(desired, facts, unasked=True)
             require_powerless(now, powers)
         if found is not LoginStanding.FOUND:
             return True
         return may_take(
             self.choice,
             now,
-            powers=self._powers(desired, facts, as_asked=False),
+            powers=self._powers(desired, facts, unasked=False),
             differs=bool(self.dialect.differences(desired, facts)),
         )
 
-    def _powers(self, desired: Any, facts: Any, *, as_asked: bool) -> str:
-        return self.dialect.powers(self.session, desired, facts, as_asked=as_asked)
+    def _powers(self, desired: Any, facts: Any, *, unasked: bool) -> str:
+        return self.dialect.powers(self.session, desired, facts, unasked=unasked)
 
     def _claim(self, now: UserIdentity) -> UserRecord:
         """Return the record of a claim that begins now."""

@@ -164,10 +164,10 @@ def _is_unread(schema: Any) -> bool:
         schema.get("items"), list
     ):
         return True
-    return any(_is_unread(part) for part in parts(schema))
+    return any(_is_unread(part) for part in inner_schemas(schema))
 
 
-def parts(schema: JsonObject) -> Iterator[Any]:
+def inner_schemas(schema: JsonObject) -> Iterator[Any]:
     """Yield the schemas directly inside another schema, including those in `allOf`,
     `anyOf`, `oneOf` and `not`.
     """

@@ -154,7 +154,7 @@ def _shortage(error: Exception) -> str:
     return _NO_THREAD if no_thread and _NO_THREAD in str(no_thread) else ""
 
 
-def has_no_way_in(error: ConditionError) -> bool:
+def is_access_refused(error: ConditionError) -> bool:
     """Return whether Azure refused the credential. The event then names the
     credential.
     """

@@ -17,8 +17,8 @@ from asoreconcile.azure.middleware.context import SuboperationPending
 from asoreconcile.azure.reconcile.engine.failures import (
     event_message,
     failure_of,
-    has_no_way_in,
     has_owner,
+    is_access_refused,
     is_worth_an_event,
     leaves_ready,
     report_unreadable,
@@ -261,7 +261,7 @@ class ObjectReconciler:
             text = event_message(
                 error,
                 patcher.key.namespace,
-                credential=scope.connection.source if has_no_way_in(error) else "",
+                credential=scope.connection.source if is_access_refused(error) else "",
                 is_repeated=is_repeated,
             )
             scope.event("Warning", f"{action}ActionError", text)

@@ -72,7 +72,7 @@ def look(
     if _is_unchanged(seen, patcher, listed.body):
         read = Read(listed.body, listed_at=listed.at)
         return attrs.evolve(seen, decided=attrs.evolve(seen.decided, then=read))
-    context.read, context.rests_on, context.needs_absence = None, None, False
+    context.read, context.required_etag, context.needs_absence = None, None, False
     seen = _look(rendered, known, now)
     have = context.raw_get()
     is_wrong = (

@@ -53,7 +53,7 @@ def refused(
     """
     patcher, memory = scope.patcher, scope.memory
     error = answer.error if isinstance(answer, Failed) else answer
-    if answer is error and is_changed_meanwhile(error, scope.context.rests_on):
+    if answer is error and is_changed_meanwhile(error, scope.context.required_etag):
         memory.precondition_failures += 1
         times = memory.precondition_failures
         # Another client wrote in between: read and PUT again at once. After too many
@@ -70,13 +70,13 @@ def refused(
     return outcome
 
 
-def is_changed_meanwhile(error: ArmError, rests_on: str | None) -> bool:
+def is_changed_meanwhile(error: ArmError, required_etag: str | None) -> bool:
     """Return whether a PUT was refused because the resource has another ETag than at
     the read before. Pure.
 
-    rests_on: ETag of that read, or None.
+    required_etag: ETag of that read, or None.
     """
-    return error.status == HTTPStatus.PRECONDITION_FAILED and bool(rests_on)
+    return error.status == HTTPStatus.PRECONDITION_FAILED and bool(required_etag)
 
 
 def accepted(

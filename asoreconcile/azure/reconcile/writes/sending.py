@@ -93,12 +93,12 @@ def send_put(
     scope.log.info("Putting resource", armId=put.arm_id)
     # If the body contains values that were read, the PUT is sent only while they hold:
     # by the resource's ETag, else by turns.
-    rests_on = scope.context.rests_on
-    headers = {"If-Match": rests_on} if rests_on else {}
+    required_etag = scope.context.required_etag
+    headers = {"If-Match": required_etag} if required_etag else {}
     parent_writes = scope.operator.parent_writes
     try:
         with ExitStack() as stack:
-            if rests_on == "":
+            if required_etag == "":
                 stack.enter_context(parent_writes.exclusive(reading))
             stack.enter_context(parent_writes.writing(put.arm_id))
             # From here on Azure may have this body, also if the answer is a refusal:

@@ -132,7 +132,7 @@ def test_children_on_their_way_out_are_not_sent(state):
 
 
 @pytest.mark.parametrize(
-    ("etag", "rests_on"),
+    ("etag", "required_etag"),
     [
         ('W/"1"', 'W/"1"'),
         ('"a-b"', '"a-b"'),
@@ -144,15 +144,15 @@ def test_children_on_their_way_out_are_not_sent(state):
         (7, ""),
     ],
 )
-def test_the_put_rests_on_what_was_read(etag, rests_on):
+def test_the_put_rests_on_what_was_read(etag, required_etag):
     modify = keep_children("properties.kids", shapes=SHAPES, rule=ChildMerge.REPLACE)
     ctx = fake_ctx(raw={"etag": etag, "properties": {"kids": []}})
     modify(ModifyPayload(ctx, {}, {}), returns({}))
-    assert ctx.rests_on == rests_on
+    assert ctx.required_etag == required_etag
 
 
 def test_a_put_of_what_azure_does_not_have_rests_on_nothing():
     modify = keep_children("properties.kids", shapes=SHAPES, rule=ChildMerge.REPLACE)
     ctx = fake_ctx(raw=None)
     modify(ModifyPayload(ctx, {}, {}), returns({}))
-    assert ctx.rests_on is None
+    assert ctx.required_etag is None

@@ -7,7 +7,7 @@ from asoreconcile.azure.arm.error_body import ErrorBody
 from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
 from asoreconcile.azure.reconcile.engine.failures import (
     event_message,
-    has_no_way_in,
+    is_access_refused,
     is_worth_an_event,
 )
 
@@ -87,4 +87,4 @@ def test_a_long_message_is_cut_before_the_id():
     [(refusal(401), True), (refusal(403), True), (refusal(409), False), (None, False)],
 )
 def test_who_was_not_let_in(cause, expected):
-    assert has_no_way_in(failure(cause=cause)) == expected
+    assert is_access_refused(failure(cause=cause)) == expected

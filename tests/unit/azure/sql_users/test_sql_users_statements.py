@@ -313,9 +313,9 @@ def test_databases_of_mysql_are_compared_as_its_setting_says():
 # Administrators, by the server's answers.
 
 
-def powers(dialect, facts, spec, *, as_asked=False, **rows):
+def powers(dialect, facts, spec, *, unasked=False, **rows):
     desired = dialect.desired("app", spec, password="p")
-    return dialect.powers(Answers(**rows), desired, facts, as_asked=as_asked)
+    return dialect.powers(Answers(**rows), desired, facts, unasked=unasked)
 
 
 ABOVE_ADMIN = {"above": [["azure_pg_admin", "azure_pg_admin", False]]}
@@ -323,7 +323,7 @@ ASO_SAMPLE = {"roles": ["azure_pg_admin"], "roleOptions": {"createRole": True}}
 
 
 @pytest.mark.parametrize(
-    ("facts", "spec", "rows", "as_asked", "found"),
+    ("facts", "spec", "rows", "unasked", "found"),
     [
         (role(), {}, {}, False, ""),
         (role(createDb=True), {}, {}, False, ""),
@@ -335,12 +335,12 @@ ASO_SAMPLE = {"roles": ["azure_pg_admin"], "roleOptions": {"createRole": True}}
         (role(replication=True), ASO_SAMPLE, ABOVE_ADMIN, True, "REPLICATION"),
     ],
 )
-def test_an_administrator_of_postgresql_is_known(facts, spec, rows, as_asked, found):
-    assert powers(PostgreSql(), facts, spec, as_asked=as_asked, **rows) == found
+def test_an_administrator_of_postgresql_is_known(facts, spec, rows, unasked, found):
+    assert powers(PostgreSql(), facts, spec, unasked=unasked, **rows) == found
 
 
 @pytest.mark.parametrize(
-    ("held", "spec", "as_asked", "found"),
+    ("held", "spec", "unasked", "found"),
     [
         ({"SELECT", "INSERT"}, {}, False, ""),
         ({"SELECT", "GRANT OPTION"}, {}, False, "GRANT OPTION"),
@@ -351,23 +351,23 @@ def test_an_administrator_of_postgresql_is_known(facts, spec, rows, as_asked, fo
         ({"SUPER", "GRANT OPTION"}, {"privileges": ["ALL", "GRANT OPTION"]}, True, ""),
     ],
 )
-def test_an_administrator_of_mysql_is_known(held, spec, as_asked, found):
+def test_an_administrator_of_mysql_is_known(held, spec, unasked, found):
     facts = account(_=held)
-    assert powers(MySql(), facts, spec, as_asked=as_asked, VERSION=MYSQL) == found
+    assert powers(MySql(), facts, spec, unasked=unasked, VERSION=MYSQL) == found
 
 
 @pytest.mark.parametrize(
-    ("above", "spec", "as_asked", "found"),
+    ("above", "spec", "unasked", "found"),
     [
         ([["db_datareader", "db_datareader"]], {}, False, ""),
         ([["team", "db_owner"]], {}, False, "membership of team"),
         ([["Team", "db_owner"]], {"roles": ["team"]}, True, ""),
     ],
 )
-def test_an_administrator_of_azure_sql_is_known(above, spec, as_asked, found):
+def test_an_administrator_of_azure_sql_is_known(above, spec, unasked, found):
     rows = {"above": above}
     facts = database_user()
-    assert powers(AzureSql(), facts, spec, as_asked=as_asked, **rows) == found
+    assert powers(AzureSql(), facts, spec, unasked=unasked, **rows) == found
 
 
 # Quoting, and what is shown.
