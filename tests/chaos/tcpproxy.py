@@ -9,8 +9,9 @@ import random
 import socket
 import struct
 import threading
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Self
+from typing import Any, Self
 
 MODES = ("clear", "slow", "cut", "blackhole", "refuse")
 _CHUNK = 16384
@@ -39,7 +40,8 @@ class TcpProxy:
 
     @property
     def port(self) -> int:
-        return self._listener.getsockname()[1]
+        port: int = self._listener.getsockname()[1]
+        return port
 
     def lead_to(self, port: int) -> None:
         """Set the target and begin to accept connections."""
@@ -62,13 +64,13 @@ class TcpProxy:
         for thread in list(self._threads):
             thread.join(_JOIN_SECONDS)
 
-    def _spawn(self, target, *args):
+    def _spawn(self, target: Callable[..., None], *args: Any) -> None:
         thread = threading.Thread(target=target, args=args, daemon=True)
         self._threads = [t for t in self._threads if t.is_alive()]
         self._threads.append(thread)
         thread.start()
 
-    def _accept(self):
+    def _accept(self) -> None:
         while not self._stopping.is_set():
             try:
                 client, _ = self._listener.accept()
@@ -89,7 +91,7 @@ class TcpProxy:
             self._spawn(self._pump, client, server)
             self._spawn(self._pump, server, client)
 
-    def _pump(self, source, sink):
+    def _pump(self, source: socket.socket, sink: socket.socket) -> None:
         try:
             while data := source.recv(_CHUNK):
                 self._hold_up()
@@ -104,20 +106,20 @@ class TcpProxy:
         for one in (source, sink):
             self._reset(one)
 
-    def _hold_up(self):
+    def _hold_up(self) -> None:
         if self.mode == "slow":
             self._stopping.wait(self._dice.uniform(0, _MOST_DELAY_SECONDS))
         while self.mode == "blackhole" and not self._stopping.is_set():
             self._stopping.wait(_ACCEPT_SECONDS)
 
-    def _cut_all(self):
+    def _cut_all(self) -> None:
         with self._lock:
             connections = list(self._open)
         self.cuts += len(connections) // 2
         for one in connections:
             self._reset(one)
 
-    def _reset(self, connection):
+    def _reset(self, connection: socket.socket) -> None:
         with self._lock:
             self._open.discard(connection)
         with suppress(OSError):

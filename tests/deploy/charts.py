@@ -7,7 +7,9 @@ lines: other tests compare them with their source.
 """
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -21,45 +23,45 @@ CASES = ("default", "theirs", "webhooks", "tenant", "light", "everything")
 _LONG_RULES = 8
 
 
-def values(case):
+def values(case: str) -> tuple[str | Path, ...]:
     """Return helm's options for a case."""
     return () if case == "default" else ("--values", HERE / "values" / f"{case}.yaml")
 
 
-def command(*arguments):
+def command(*arguments: object) -> tuple[object, ...]:
     return (program("helm", "helm"), *arguments)
 
 
-def rendered(case, *options):
+def rendered(case: str, *options: str) -> list[Any]:
     """Return the objects of a case."""
     return objects(text(case, *options))
 
 
-def text(case, *options):
+def text(case: str, *options: str) -> str:
     return run(
         *command("template", "aso2", CHART, "--namespace", NAMESPACE),
         *(*values(case), *options),
     )
 
 
-def refusal(*options):
+def refusal(*options: str) -> str:
     """Return helm's message for values that it refuses."""
     done = attempt(*command("template", "aso2", CHART, *options))
     assert done.returncode, done.stdout[-500:]
     return done.stderr
 
 
-def golden_path(case):
+def golden_path(case: str) -> Path:
     return HERE / "golden" / f"{case}.yaml"
 
 
-def golden(found):
+def golden(found: Iterable[Any]) -> str:
     """Return objects as the text that is kept."""
     ordered = sorted(found, key=lambda o: (o["kind"], o["metadata"]["name"]))
     return yaml.safe_dump_all([_short(one) for one in ordered], sort_keys=False)
 
 
-def _short(value):
+def _short(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _member(key, one) for key, one in value.items()}
     if isinstance(value, list):
@@ -67,7 +69,7 @@ def _short(value):
     return value
 
 
-def _member(key, value):
+def _member(key: str, value: Any) -> Any:
     if key == "rules" and isinstance(value, list) and len(value) > _LONG_RULES:
         return f"{len(value)} rules that hack/rbac makes"
     if key in {"groups", "asoreconcile.json"}:

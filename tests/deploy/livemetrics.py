@@ -6,30 +6,34 @@ manager waits for the lease.
 """
 
 import urllib.request
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from pathlib import Path
 
 from operation import NAMESPACE, WAIT_SECONDS, Operation, free_port
 from webhookpeers import wait_served
 from world import resource_group, virtual_network
 
-from asoreconcile.base.objects import dig, key_of
+from asoreconcile.azure.cmd.subprocesses import ChildProcess
+from asoreconcile.base.objects import ObjectKey, dig, key_of
+from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES
 
 
-def scrapes(folder):
+def scrapes(folder: Path) -> tuple[tuple[str, str], ...]:
     """Return two texts of /metrics of the manager that leads, and of the one that
     waits, with some work before each.
     """
     with Operation(folder) as operation:
         group = resource_group()
         operation.client.create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
-        with _started(operation) as (leader, hooks):
+        with _started(operation) as (leader, hooks, leading):
             _wait_told(operation.client, 2)
-            wait_served(hooks, operation.manager)
+            wait_served(hooks, leading)
             operation.apply(group)
             operation.wait_ready(group)
-            with _started(operation) as (standby, standby_hooks):
-                wait_served(standby_hooks, operation.manager)
+            with _started(operation) as (standby, standby_hooks, waiting):
+                wait_served(standby_hooks, waiting)
                 _work(operation, "vnet")
                 # This object waits for an owner that does not exist.
                 orphan = virtual_network("orphan", owner="nobody")
@@ -43,8 +47,8 @@ def scrapes(folder):
 
 
 @contextmanager
-def _started(operation):
-    """Run a manager; yield its ports of metrics and of webhooks."""
+def _started(operation: Operation) -> Iterator[tuple[int, int, ChildProcess]]:
+    """Run a manager; yield its ports of metrics and of webhooks, and its process."""
     process = operation.start_manager(
         f"--metrics-addr=127.0.0.1:{(metrics := free_port())}",
         "--secure-metrics=false",
@@ -55,12 +59,12 @@ def _started(operation):
         "--crd-pattern=resources.azure.com/*;network.azure.com/VirtualNetwork",
     )
     try:
-        yield metrics, hooks
+        yield metrics, hooks, process
     finally:
         process.end()
 
 
-def _work(operation, name):
+def _work(operation: Operation, name: str) -> None:
     """Make a network, which Azure accepts at the fourth attempt."""
     vnet, faults = virtual_network(name), operation.azure.faults
     path = f"virtualNetworks/{name}"
@@ -71,9 +75,9 @@ def _work(operation, name):
     operation.wait_ready(vnet)
 
 
-def _wait_told(client, count):
+def _wait_told(client: KubeClient, count: int) -> None:
     """Block until that many CRDs have a CA bundle."""
-    told = set()
+    told: set[ObjectKey] = set()
     stream = client.watch(CUSTOM_RESOURCE_DEFINITIONS, timeout_seconds=WAIT_SECONDS)
     with closing(stream):
         for type_, obj in stream:
@@ -85,6 +89,7 @@ def _wait_told(client, count):
     raise AssertionError("the CRDs were not told whom to trust")
 
 
-def _read(port):
+def _read(port: int) -> str:
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
-        return answer.read().decode()
+        text: bytes = answer.read()
+        return text.decode()

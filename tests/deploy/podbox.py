@@ -11,7 +11,9 @@ import os
 import shutil
 import subprocess
 import tarfile
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 _SCRIPT = """
 set -e
@@ -30,7 +32,7 @@ exec setpriv --no-new-privs chroot --userspec="$user" "$1" "${@:2}"
 class Image:
     """An image's archive, unpacked into a folder."""
 
-    def __init__(self, archive, folder):
+    def __init__(self, archive: Path, folder: Path) -> None:
         self.root = folder / "root"
         self.root.mkdir()
         with tarfile.open(archive) as tar:
@@ -46,18 +48,18 @@ class Image:
             with tarfile.open(self._blob(layer)) as tar:
                 tar.extractall(self.root, filter="tar")
 
-    def _read(self, described):
+    def _read(self, described: Mapping[str, Any]) -> Any:
         return json.loads(self._blob(described).read_bytes())
 
-    def _blob(self, described):
+    def _blob(self, described: Mapping[str, Any]) -> Path:
         algorithm, _, digest = described["digest"].partition(":")
-        path = self._layout / "blobs" / algorithm / digest
+        path: Path = self._layout / "blobs" / algorithm / digest
         content = path.read_bytes()
         assert hashlib.sha256(content).hexdigest() == digest
         assert len(content) == described["size"]
         return path
 
-    def files(self):
+    def files(self) -> Iterator[tuple[str, Path]]:
         """Yield the path in the image and the file, without links and folders."""
         for path in self.root.rglob("*"):
             if path.is_file() and not path.is_symlink():
@@ -71,7 +73,16 @@ class Container:
     temporary: folders that may be written.
     """
 
-    def __init__(self, image, arguments, *, environment, mounted, temporary, log_path):
+    def __init__(
+        self,
+        image: Image,
+        arguments: Sequence[str],
+        *,
+        environment: Mapping[str, str],
+        mounted: Mapping[str, str],
+        temporary: Sequence[str],
+        log_path: Path,
+    ) -> None:
         self._log_path = log_path
         for folder in ("/dev", "/proc", *temporary):
             self.path(image, folder).mkdir(parents=True, exist_ok=True)
@@ -83,7 +94,14 @@ class Container:
         with log_path.open("wb") as log:
             self._process = subprocess.Popen(
                 [
-                    *("unshare", "--mount", shutil.which("bash"), "-c", _SCRIPT, "box"),
+                    *(
+                        "unshare",
+                        "--mount",
+                        shutil.which("bash") or "bash",
+                        "-c",
+                        _SCRIPT,
+                        "box",
+                    ),
                     *(str(image.root), *image.config["Entrypoint"], *arguments),
                 ],
                 env={
@@ -101,24 +119,24 @@ class Container:
             )
 
     @staticmethod
-    def path(image, name):
+    def path(image: Image, name: str) -> Path:
         return image.root / name.lstrip("/")
 
     @property
-    def pid(self):
+    def pid(self) -> int:
         return self._process.pid
 
-    def status(self):
+    def status(self) -> dict[str, str]:
         """Return the kernel's status of the process, by name."""
         text = Path(f"/proc/{self.pid}/status").read_text()
         return dict(line.split(":\t", 1) for line in text.splitlines())
 
-    def mounts(self):
+    def mounts(self) -> dict[str, list[str]]:
         """Return the options of each mount of the process, by its folder."""
         lines = Path(f"/proc/{self.pid}/mountinfo").read_text().splitlines()
         return {line.split()[4]: line.split()[5].split(",") for line in lines}
 
-    def end(self, grace_seconds=10.0):
+    def end(self, grace_seconds: float = 10.0) -> int:
         if self._process.poll() is None:
             self._process.terminate()
         try:
@@ -128,7 +146,7 @@ class Container:
             return self._process.wait()
 
 
-def why_not():
+def why_not() -> str:
     """Return why this machine cannot run a container, or ""."""
     if os.geteuid():
         return "only root may change the root of a process"
