@@ -1,5 +1,8 @@
 """The objects of a chaos trial, and their expected state in Azure."""
 
+from collections.abc import Callable, Iterator
+from typing import Any
+
 from world import resource_group, virtual_network
 
 LOCATION = "westeurope"
@@ -13,7 +16,14 @@ class Member:
     It has a manifest for each edition, an Azure id, and a field that shows the edition.
     """
 
-    def __init__(self, manifest, tail, *, shows, deletable=False):
+    def __init__(
+        self,
+        manifest: Callable[[int], dict[str, Any]],
+        tail: str,
+        *,
+        shows: Callable[[dict[str, Any]], int],
+        deletable: bool = False,
+    ) -> None:
         """Make a member.
 
         manifest: returns the object at an edition.
@@ -28,30 +38,31 @@ class Member:
         self.wanted = True
 
     @property
-    def name(self):
-        return self.manifest(1)["metadata"]["name"]
+    def name(self) -> str:
+        name: str = self.manifest(1)["metadata"]["name"]
+        return name
 
     @property
-    def obj(self):
+    def obj(self) -> dict[str, Any]:
         return self.manifest(self.edition)
 
-    def arm_id(self, subscription):
+    def arm_id(self, subscription: str) -> str:
         return f"/subscriptions/{subscription}/{self.tail}".lower()
 
 
-def estate(groups=2):
+def estate(groups: int = 2) -> list[Member]:
     """Return the members, owners first.
 
     Each group has a network, two subnets, a security group with two rules, and a
     storage account.
     """
-    members = []
+    members: list[Member] = []
     for number in range(groups):
         members += _group(f"g{number}")
     return members
 
 
-def _group(group):
+def _group(group: str) -> Iterator[Member]:
     base = f"resourceGroups/{group}"
     under = f"{base}/providers/Microsoft.Network"
     yield Member(
@@ -82,17 +93,17 @@ def _group(group):
     )
 
 
-def _subnet(group, index, under):
+def _subnet(group: str, index: int, under: str) -> Member:
     name = f"{group}-subnet{index}"
 
-    def manifest(edition):
+    def manifest(edition: int) -> dict[str, Any]:
         prefix = f"10.0.{100 * (index - 1) + edition}.0/24"
         return _network(
             "VirtualNetworksSubnet", name, f"{group}-net", addressPrefix=prefix
         )
 
-    def shows(body):
-        prefix = body["properties"]["addressPrefix"]
+    def shows(body: dict[str, Any]) -> int:
+        prefix: str = body["properties"]["addressPrefix"]
         return int(prefix.split(".")[2]) - 100 * (index - 1)
 
     return Member(
@@ -103,10 +114,10 @@ def _subnet(group, index, under):
     )
 
 
-def _rule(group, index, under):
+def _rule(group: str, index: int, under: str) -> Member:
     name = f"{group}-rule{index}"
 
-    def manifest(edition):
+    def manifest(edition: int) -> dict[str, Any]:
         return _network(
             "NetworkSecurityGroupsSecurityRule",
             name,
@@ -124,12 +135,12 @@ def _rule(group, index, under):
     return Member(
         manifest,
         f"{under}/networkSecurityGroups/{group}-nsg/securityRules/{name}",
-        shows=lambda body: body["properties"]["priority"] - 1000 * index,
+        shows=lambda body: int(body["properties"]["priority"]) - 1000 * index,
         deletable=True,
     )
 
 
-def _network(kind, name, owner, **spec):
+def _network(kind: str, name: str, owner: str, **spec: Any) -> dict[str, Any]:
     if kind == "NetworkSecurityGroup":
         spec["location"] = LOCATION
     return {
@@ -140,7 +151,7 @@ def _network(kind, name, owner, **spec):
     }
 
 
-def _storage(name, owner, edition):
+def _storage(name: str, owner: str, edition: int) -> dict[str, Any]:
     return {
         "apiVersion": "storage.azure.com/v20250601",
         "kind": "StorageAccount",
@@ -155,9 +166,9 @@ def _storage(name, owner, edition):
     }
 
 
-def _tags(edition):
+def _tags(edition: int) -> dict[str, str]:
     return {"edition": str(edition)}
 
 
-def _edition_of_tags(body):
+def _edition_of_tags(body: dict[str, Any]) -> int:
     return int(body["tags"]["edition"])

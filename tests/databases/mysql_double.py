@@ -8,7 +8,10 @@ import socket
 import ssl
 import struct
 import threading
+from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
+from typing import Any, Self
 
 _PLUGIN = b"mysql_clear_password"
 _CAPABILITIES = 0x00000001 | 0x200 | 0x800 | 0x8000 | 0x80000 | 0x8 | 0x2000
@@ -19,24 +22,26 @@ _STRING = 0xFD
 class MySqlDouble:
     """The server. Use as a context manager."""
 
-    def __init__(self, certificate_file, key_file, *, token):
+    def __init__(
+        self, certificate_file: Path | str, key_file: Path | str, *, token: str
+    ) -> None:
         self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self._context.load_cert_chain(certificate_file, key_file)
         self._token = token
-        self.statements = []
-        self.passwords = []
-        self.users = []
-        self.users_plugins = {}
-        self._threads = []
-        self._open = []
+        self.statements: list[str] = []
+        self.passwords: list[str] = []
+        self.users: list[str] = []
+        self.users_plugins: dict[str, str] = {}
+        self._threads: list[threading.Thread] = []
+        self._open: list[socket.socket] = []
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = self._listener.getsockname()[1]
         self._start(self._accept)
         return self
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: object) -> None:
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         for one in self._open:
@@ -45,12 +50,12 @@ class MySqlDouble:
         for thread in self._threads:
             thread.join(10)
 
-    def _start(self, call, *args):
+    def _start(self, call: Callable[..., None], *args: Any) -> None:
         thread = threading.Thread(target=call, args=args, daemon=True)
         self._threads.append(thread)
         thread.start()
 
-    def _accept(self):
+    def _accept(self) -> None:
         while True:
             try:
                 connection, _ = self._listener.accept()
@@ -59,7 +64,7 @@ class MySqlDouble:
             self._open.append(connection)
             self._start(self._serve, connection)
 
-    def _serve(self, connection):
+    def _serve(self, connection: socket.socket) -> None:
         with suppress(OSError, ssl.SSLError, EOFError), connection:
             _send(connection, 0, self._greeting())
             _receive(connection)  # SSLRequest: only TLS may follow
@@ -68,8 +73,8 @@ class MySqlDouble:
                 number, hello = _receive(secured)
                 self.users.append(hello[32:].split(b"\0", 1)[0].decode())
                 _send(secured, number + 1, b"\xfe" + _PLUGIN + b"\0\0")
-                number, password = _receive(secured)
-                password = password.rstrip(b"\0").decode()
+                number, sent = _receive(secured)
+                password = sent.rstrip(b"\0").decode()
                 self.passwords.append(password)
                 if password != self._token:
                     _send(secured, number + 1, _error(1045, "Access denied for user"))
@@ -77,7 +82,7 @@ class MySqlDouble:
                 _send(secured, number + 1, _OK)
                 self._answer(secured)
 
-    def _greeting(self):
+    def _greeting(self) -> bytes:
         return (
             b"\x0a8.0.40-azure\0"
             + struct.pack("<I", 7)
@@ -93,7 +98,7 @@ class MySqlDouble:
             + b"\0"
         )
 
-    def _answer(self, connection):
+    def _answer(self, connection: socket.socket) -> None:
         while True:
             _, command = _receive(connection)
             if command[:1] == b"\x01":
@@ -111,12 +116,12 @@ class MySqlDouble:
                 self.users_plugins[text.split("'")[1]] = "caching_sha2_password"
             _send(connection, 1, _OK)
 
-    def _select(self, connection, text):
-        rows = []
+    def _select(self, connection: socket.socket, text: str) -> None:
+        rows: list[list[str]] = []
         if "VERSION()" in text:
             rows, columns = [["8.0.40-azure", "admins@%", "1"]], ["v", "u", "l"]
         elif "FROM mysql.user" in text:
-            name = text.split("User = '")[1].split("'")[0]
+            name = text.split("User = '")[1].split("'", maxsplit=1)[0]
             if name in self.users_plugins:
                 rows = [[name, "%", self.users_plugins[name], "0", "0", "0"]]
             columns = ["User", "Host", "plugin", "locked", "expired", "limited"]
@@ -124,7 +129,11 @@ class MySqlDouble:
             columns = ["FROM_USER", "FROM_HOST"]
         else:
             columns = ["grantee", "place", "privilege_type", "is_grantable"]
-            whose = text.split("grantee = '")[1].split("' AND")[0].replace("''", "'")
+            whose = (
+                text.split("grantee = '")[1]
+                .split("' AND", maxsplit=1)[0]
+                .replace("''", "'")
+            )
             for said in self.statements:
                 if said.startswith("GRANT"):
                     place = said.split("`")[1] if "`" in said else ""
@@ -141,12 +150,12 @@ class MySqlDouble:
             number += 1
 
 
-def _text(value):
+def _text(value: str) -> bytes:
     data = value.encode()
     return bytes([len(data)]) + data
 
 
-def _column(name):
+def _column(name: str) -> bytes:
     return (
         b"".join(map(_text, ("def", "", "", "", name, name)))
         + b"\x0c"
@@ -155,21 +164,21 @@ def _column(name):
     )
 
 
-def _error(code, message):
+def _error(code: int, message: str) -> bytes:
     return b"\xff" + struct.pack("<H", code) + b"#28000" + message.encode()
 
 
-def _send(connection, number, payload):
+def _send(connection: socket.socket, number: int, payload: bytes) -> None:
     connection.sendall(struct.pack("<I", len(payload))[:3] + bytes([number]) + payload)
 
 
-def _receive(connection):
+def _receive(connection: socket.socket) -> tuple[int, bytes]:
     head = _exactly(connection, 4)
     size = struct.unpack("<I", head[:3] + b"\0")[0]
     return head[3], _exactly(connection, size)
 
 
-def _exactly(connection, size):
+def _exactly(connection: socket.socket, size: int) -> bytes:
     data = b""
     while len(data) < size:
         more = connection.recv(size - len(data))

@@ -14,8 +14,11 @@ import random
 import secrets
 import sys
 import threading
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from types import FrameType
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -24,7 +27,7 @@ PACKAGE = f"{os.sep}asoreconcile{os.sep}"
 _MOST_WAITS = 200_000
 
 
-def seeds(fresh, *, kept=()):
+def seeds(fresh: int, *, kept: Sequence[int] = ()) -> list[int]:
     """Yield the seeds that failed once and that many new ones, or the requested seed.
 
     Use it in a loop of a test: parameters must be the same in every process that
@@ -45,7 +48,7 @@ class Interleaving:
     chooses it, because some races need many switches and others few.
     """
 
-    def __init__(self, seed, *, every=None):
+    def __init__(self, seed: int, *, every: int | None = None) -> None:
         if sys.version_info[:2] == (3, 12):
             pytest.skip(
                 "Python 3.12 traces no instruction of the first thread, and crashes "
@@ -54,10 +57,10 @@ class Interleaving:
         self.seed = seed
         self._dice = random.Random(seed)
         self._every = every or self._dice.choice((4, 8, 30, 100))
-        self._turns = {}
-        self._failures = []
+        self._turns: dict[int, threading.Lock] = {}
+        self._failures: list[BaseException] = []
 
-    def run(self, *functions):
+    def run(self, *functions: Callable[[], object]) -> None:
         """Run functions together to their ends; raise the error of the first that
         failed.
         """
@@ -79,7 +82,7 @@ class Interleaving:
             raise self._failures[0]
 
     @contextmanager
-    def locks(self):
+    def locks(self) -> Iterator[None]:
         """Make locks and conditions, while the block runs, part of this schedule."""
         with (
             mock.patch("threading.Lock", partial(_Lock, self, _Real)),
@@ -88,7 +91,7 @@ class Interleaving:
         ):
             yield
 
-    def switch(self):
+    def switch(self) -> None:
         """Let a random thread continue, possibly the calling one."""
         me = self._me.number
         chosen = self._dice.choice(list(self._turns))
@@ -96,17 +99,17 @@ class Interleaving:
             self._turns[chosen].release()
             self._turns[me].acquire()
 
-    def is_over(self, seconds):
+    def is_over(self, seconds: float) -> bool:
         """Return whether a wait of that many seconds is over: one second is 1,000
         switches.
         """
         return self._dice.random() * seconds < 0.001
 
-    def stands_in(self):
+    def stands_in(self) -> bool:
         """Return whether the calling thread belongs to this schedule."""
         return getattr(self._me, "number", None) is not None
 
-    def _run(self, number, function):
+    def _run(self, number: int, function: Callable[[], object]) -> None:
         self._me.number = number
         self._turns[number].acquire()
         sys.settrace(self._on_call)
@@ -119,17 +122,17 @@ class Interleaving:
             del self._turns[number]
             self._pass_on()
 
-    def _pass_on(self):
+    def _pass_on(self) -> None:
         if self._turns:
             self._turns[self._dice.choice(list(self._turns))].release()
 
-    def _on_call(self, frame, event, argument):
+    def _on_call(self, frame: FrameType, event: str, argument: Any) -> Any:
         if PACKAGE not in frame.f_code.co_filename:
             return None
         frame.f_trace_opcodes = True
         return self._on_step
 
-    def _on_step(self, frame, event, argument):
+    def _on_step(self, frame: FrameType, event: str, argument: Any) -> Any:
         if event == "opcode" and self._dice.randrange(self._every) == 0:
             self.switch()
         return self._on_step
@@ -144,13 +147,13 @@ _RealCondition = threading.Condition
 class _Lock:
     """A lock whose waiters give up their turn until it is free."""
 
-    def __init__(self, interleaving, make):
+    def __init__(self, interleaving: Interleaving, make: Callable[[], Any]) -> None:
         self._interleaving = interleaving
-        self._real = make()
+        self._real: Any = make()
 
-    def acquire(self, blocking=True, timeout=-1):
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
         if not self._interleaving.stands_in():
-            return self._real.acquire(blocking, timeout)
+            return bool(self._real.acquire(blocking, timeout))
         for _ in range(_MOST_WAITS):
             if self._real.acquire(blocking=False):
                 return True
@@ -159,24 +162,24 @@ class _Lock:
             self._interleaving.switch()
         raise AssertionError("a deadlock")
 
-    def release(self):
+    def release(self) -> None:
         self._real.release()
 
-    def locked(self):
+    def locked(self) -> bool:
         """Return whether it is locked. A Condition takes this over when it is made."""
-        return self._real.locked()
+        return bool(self._real.locked())
 
-    def __enter__(self):
+    def __enter__(self) -> bool:
         return self.acquire()
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: object) -> None:
         self.release()
 
 
 class _ReentrantLock(_Lock):
-    def _is_owned(self):
+    def _is_owned(self) -> bool:
         """Return whether it is held. A Condition calls this."""
-        return self._real._is_owned()
+        return bool(self._real._is_owned())
 
 
 class _Ticket:
@@ -188,12 +191,12 @@ class _Condition(_RealCondition):
     in order.
     """
 
-    def __init__(self, interleaving, lock=None):
+    def __init__(self, interleaving: Interleaving, lock: Any = None) -> None:
         super().__init__(lock or threading.RLock())
         self._interleaving = interleaving
-        self._tickets = []
+        self._tickets: list[_Ticket] = []
 
-    def wait(self, timeout=None):
+    def wait(self, timeout: float | None = None) -> bool:
         if not self._interleaving.stands_in():
             return super().wait(timeout)
         self._tickets.append(ticket := _Ticket())
@@ -211,12 +214,12 @@ class _Condition(_RealCondition):
             self._tickets.remove(ticket)
         return ticket.is_called
 
-    def notify(self, n=1):
+    def notify(self, n: int = 1) -> None:
         super().notify(n)
         woken, self._tickets = self._tickets[:n], self._tickets[n:]
         for ticket in woken:
             ticket.is_called = True
 
-    def notify_all(self):
+    def notify_all(self) -> None:
         super().notify_all()
         self.notify(len(self._tickets))
