@@ -155,12 +155,6 @@ def test_what_can_be_no_name_is_no_object_s_and_no_other_path(client, noted, par
     assert noted.calls == []
 
 
-def test_cl2_an_object_is_read_by_its_name(client, noted):
-    with pytest.raises(ValueError, match="ConfigMap in default needs a name"):
-        client.get(CONFIG_MAPS, ObjectKey("default", ""))
-    assert noted.calls == []
-
-
 class Refusing:
     """A transport to a server that knows none of many credentials."""
 

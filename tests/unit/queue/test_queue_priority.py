@@ -34,13 +34,6 @@ def test_pq1_higher_priority_comes_first_and_the_default_is_zero(queue):
     ]
 
 
-def test_pq2_merging_keeps_the_higher_priority(queue):
-    queue.add("a", priority=1)
-    queue.add("a", priority=5)
-    queue.add("a", priority=3)
-    assert queue.get() == Item("a", 5)
-
-
 def test_pq2_merging_keeps_the_earlier_time_and_the_higher_priority(queue, clock):
     queue.add_after("a", 10, priority=1)
     queue.add_after("a", 5, priority=-1)
@@ -56,26 +49,11 @@ def test_pq3_a_raised_key_goes_to_the_tail_of_its_new_priority(queue):
     assert take(queue) == ["b", "a"]
 
 
-@pytest.mark.parametrize("again", [0, -3], ids=["PQ-3-equal", "PQ-3-lower"])
-def test_an_equal_or_lower_priority_keeps_the_place(queue, again):
-    queue.add("a")
-    queue.add("b")
-    queue.add("a", priority=again)
-    assert take(queue) == ["a", "b"]
-
-
 def test_pq3_ready_by_time_goes_to_the_tail(queue, clock):
     queue.add_after("a", 1)
     queue.add("b")
     clock.advance(1)
     assert take(queue) == ["b", "a"]
-
-
-def test_pq3_ready_by_a_direct_add_keeps_its_old_place(queue):
-    queue.add_after("a", 1)
-    queue.add("b")
-    queue.add("a")
-    assert take(queue) == ["a", "b"]
 
 
 def test_pq3_the_tail_that_done_gives_is_behind_what_waited_since(queue):
@@ -86,14 +64,6 @@ def test_pq3_the_tail_that_done_gives_is_behind_what_waited_since(queue):
     queue.done("a")
     queue.add("b")
     assert take(queue) == ["b", "a"]
-
-
-def test_pq4_an_add_without_delay_makes_a_waiting_key_ready(queue, clock):
-    queue.add_after("a", 60)
-    queue.add("a")
-    assert take(queue) == ["a"]
-    clock.advance(60)
-    assert len(queue) == 0
 
 
 @pytest.mark.parametrize("groups", [1, 3])
@@ -146,16 +116,6 @@ def test_pq5_a_key_added_while_held_is_skipped_until_done(queue):
     assert queue.get() == Item("b", 0)
     queue.done("a")
     assert queue.get() == Item("a", 9)
-
-
-def test_pq5_a_raise_while_held_counts(queue):
-    queue.add("a")
-    queue.get()
-    queue.add("a", priority=1)
-    queue.add("a", priority=8)
-    queue.add("b", priority=5)
-    queue.done("a")
-    assert take(queue) == ["a", "b"]
 
 
 def test_pq6_length_counts_ready_keys_that_are_held_but_none_that_wait(queue):

@@ -37,13 +37,6 @@ def on_thread(call):
     return result
 
 
-def test_wq2_a_key_added_twice_is_queued_once(queue):
-    queue.add("a")
-    queue.add("a")
-    assert len(queue) == 1
-    assert take(queue) == ["a"]
-
-
 def test_wq3_get_blocks_until_a_key_comes(queue):
     result = on_thread(queue.get)
     queue.add("a")
@@ -64,26 +57,6 @@ def test_dq4_workers_are_woken_for_all_that_falls_due(queue, clock):
     assert {result().key for result in results} == {"a", "b"}
 
 
-def test_wq4_a_key_added_while_held_comes_again_at_the_tail(queue):
-    queue.add("a")
-    queue.get()
-    queue.add("a")
-    queue.add("b")
-    queue.done("a")
-    assert take(queue) == ["b", "a"]
-
-
-def test_wq4_a_key_added_while_held_comes_again_during_shutdown(queue):
-    queue.add("a")
-    queue.get()
-    queue.add("a")
-    queue.shut_down()
-    queue.done("a")
-    assert queue.get() == Item("a", 0)
-    queue.done("a")
-    assert queue.get() is None
-
-
 def test_wq5_any_number_of_adds_while_held_is_one_rerun(queue):
     queue.add("a")
     queue.get()
@@ -94,36 +67,10 @@ def test_wq5_any_number_of_adds_while_held_is_one_rerun(queue):
     assert take(queue) == ["a"]
 
 
-def test_wq5_a_held_key_is_not_handed_out_again(queue):
-    queue.add("a")
-    queue.get()
-    queue.add("a")
-    queue.add("b")
-    assert queue.get().key == "b"
-    result = on_thread(queue.get)
-    queue.done("a")
-    assert result().key == "a"
-
-
-def test_wq6_keys_come_in_the_order_of_their_first_add(queue):
+def test_wq2_wq6_keys_come_once_in_the_order_of_their_first_add(queue):
     for key in ("b", "a", "c", "b", "a"):
         queue.add(key)
     assert take(queue) == ["b", "a", "c"]
-
-
-def test_wq6_a_key_added_again_after_done_starts_anew(queue):
-    queue.add("a")
-    queue.done(queue.get().key)
-    queue.add("a")
-    assert take(queue) == ["a"]
-
-
-def test_wq7_length_counts_ready_keys(queue):
-    queue.add("a")
-    queue.add("b")
-    assert len(queue) == 2
-    queue.get()
-    assert len(queue) == 1
 
 
 def test_wq8_shutdown_refuses_adds_and_is_idempotent(queue):
@@ -142,16 +89,7 @@ def test_wq8_shutdown_wakes_every_worker(queue):
     assert [result() for result in results] == [None] * 5
 
 
-def test_wq8_shutdown_does_not_wait_and_queued_keys_are_still_served(queue):
-    queue.add("a")
-    queue.add("b")
-    queue.get()
-    queue.shut_down()
-    assert queue.get().key == "b"
-    assert queue.get() is None
-
-
-def test_wq8_a_key_added_while_held_is_served_after_a_shutdown(queue):
+def test_wq4_wq8_a_key_added_while_held_is_served_after_a_shutdown(queue):
     queue.add("a")
     queue.get()
     queue.add("a")
@@ -160,12 +98,6 @@ def test_wq8_a_key_added_while_held_is_served_after_a_shutdown(queue):
     assert queue.get().key == "a"
     queue.done("a")
     assert queue.get() is None
-
-
-def test_done_of_a_key_nobody_holds_changes_nothing(queue):
-    queue.add("a")
-    queue.done("a")
-    assert take(queue) == ["a"]
 
 
 def test_a_queue_keeps_no_reference_to_a_finished_key(queue):

@@ -489,25 +489,6 @@ def test_rl3_no_event_makes_it_earlier_than_the_error_allows(make, script, clock
     assert script.seen() == "a"
 
 
-def test_rl3_the_limiter_sees_the_error(make, script):
-    seen = std.Queue()
-
-    class Asking:
-        def delay(self, key, error=None):
-            seen.put((key, error))
-            return 60.0
-
-        def forget(self, key):
-            """Nothing is kept."""
-
-        def retries(self, key):
-            return 0
-
-    error = AsoreconcileError("as told")
-    run_once(make(limiter=Asking()), script, error)
-    assert seen.get(timeout=10) == (KEY, error)
-
-
 @pytest.mark.parametrize("wraps", [False, True])
 def test_a_stop_of_another_application_is_an_error_with_a_stack(
     make, script, clock, value, caplog, wraps
@@ -813,13 +794,6 @@ def test_pq7_within_a_pass_its_priority_is_known(make, script):
 
     run_once(make(), script, look, priority=-100)
     assert (seen, priority()) == ([-100], 0)
-
-
-def test_ct_metrics_start_at_zero(make, value):
-    make()
-    for result in ("success", "error", "requeue", "requeue_after"):
-        assert value("reconcile_total", result=result) == 0
-    assert value("reconcile_time_seconds_count") is None  # made when needed
 
 
 def test_th8_workers_start_when_needed_and_leave_when_idle(make, script, clock):
