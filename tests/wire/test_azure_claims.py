@@ -299,6 +299,37 @@ def owned_by(owner):
     return network
 
 
+@pytest.mark.parametrize("edited", ["another", "no network"])
+@pytest.mark.parametrize("is_deleted", [False, True], ids=["ready", "deleted"])
+def test_an_edited_id_gives_way_to_the_one_of_the_claim(world, edited, is_deleted):
+    """The claim is authenticated, the annotation with the id is not."""
+    network = world.settled(virtual_network())
+    theirs = world.settled(virtual_network("theirs"))
+    mine, others = (annotations(world.read(o))[RESOURCE_ID] for o in (network, theirs))
+    wrong = others if edited == "another" else others.partition("/providers")[0]
+    world.annotate(network, **{RESOURCE_ID: wrong})
+    if is_deleted:
+        world.delete(network)
+    world.run(network)
+    world.settle(network)
+    assert (mine in world.azure.resources()) is not is_deleted
+    assert others in world.azure.resources()
+    if not is_deleted:
+        assert annotations(world.read(network))[RESOURCE_ID] == mine
+
+
+def test_a_claim_that_somebody_wrote_by_hand_gives_way_to_the_id(world):
+    network = world.settled(virtual_network())
+    before = annotations(world.read(network))
+    forged = before[CLAIM].replace("/vnet", "/other")
+    world.annotate(network, **{CLAIM: forged})
+    world.run(network)
+    world.settle(network)
+    after = annotations(world.read(network))
+    assert after[RESOURCE_ID] == before[RESOURCE_ID]
+    assert standing(world, network) is Standing.ACCEPTED
+
+
 def test_an_owner_object_can_be_replaced_by_another_of_the_same_id(world):
     """Without webhooks: one change, and the collector is told before Azure is asked."""
     network = world.settled(virtual_network())

@@ -1,13 +1,15 @@
 """Parts of a resource that leave the spec leave Azure; foreign ones stay."""
 
+from unittest import mock
+
 import attrs
 import pytest
 from world import World, resource_group
 
 from asoreconcile.azure.middleware.declared import names_at
-from asoreconcile.azure.reconcile.model.annotations import RESOURCE_ID
+from asoreconcile.azure.reconcile.model.annotations import POLLER_ID, RESOURCE_ID
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
-from asoreconcile.base.objects import annotations
+from asoreconcile.base.objects import annotations, copy_json
 
 GROUPS = "resources.azure.com/ResourceGroup"
 ACCOUNTS = "documentdb.azure.com/DatabaseAccount"
@@ -168,6 +170,44 @@ def test_an_identity_that_azure_does_not_give_up_is_shown_for_as_long(world):
     assert [one["type"] for one in world.read(docs)["status"]["conditions"]] == [
         "Ready"
     ]
+
+
+@pytest.mark.parametrize("mode", ["compare", "put", "report"])
+@pytest.mark.parametrize("syncs", [0, 1, 3])
+def test_access_that_azure_leaves_open_is_shown_for_as_long(world, mode, syncs):
+    """Also at once, as there may be no sync, and with other drift."""
+    in_mode(world, mode)
+    docs = account()
+    docs["spec"] |= {"publicNetworkAccess": "Disabled", "disableLocalAuth": True}
+    put, opened = world.arm.put, {"publicNetworkAccess": "Enabled"}
+
+    def opening(arm_id, version, body, **options):
+        body = {**body, "properties": {**body["properties"], **opened}}
+        return put(arm_id, version, body, **options)
+
+    with mock.patch.object(world.arm, "put", opening):
+        world.settled(docs)
+        for _ in range(syncs):
+            to_rest(world, docs)
+        assert "publicNetworkAccess" in drifted(world, docs)
+        body = copy_json(in_azure(world, docs))
+        body["properties"]["databaseAccountOfferType"] = "Other"
+        by_hand(world, docs, body)
+        to_rest(world, docs)
+        assert "publicNetworkAccess" in drifted(world, docs)
+    assert world.ready(docs)["status"] == "True"
+
+
+def to_rest(world, obj):
+    """A sync, and the end of the operation of its PUT."""
+    sync(world, obj)
+    while POLLER_ID in annotations(world.read(obj)):
+        world.clock.advance(world.run(obj).requeue_after_seconds)
+
+
+def drifted(world, obj):
+    conditions = world.read(obj)["status"]["conditions"]
+    return "".join(one["message"] for one in conditions if one["type"] == "Drifted")
 
 
 @MODES

@@ -15,6 +15,8 @@ from world import (
 from asoreconcile.azure.reconcile.engine.reconciler import ArmReconciler
 from asoreconcile.azure.reconcile.model.annotations import (
     CREDENTIAL_FROM,
+    FOREIGN_TAGS,
+    IGNORE_FIELDS,
     RECONCILE_POLICY,
 )
 from asoreconcile.azure.reconcile.model.drift_baseline import OBSERVED, loads
@@ -121,6 +123,18 @@ def test_a_secret_rotated_while_nobody_ran_is_put(world, group):
     assert "PUT" in after_restart(world, server, passes=12)[0]
     world.settle(server)
     assert after_restart(world, server)[0] == []
+
+
+@pytest.mark.parametrize("name", [IGNORE_FIELDS, FOREIGN_TAGS])
+def test_an_annotation_that_was_removed_while_nobody_ran_is_looked_through(world, name):
+    """It let the tags of others stay, and no sync may come for a day or ever."""
+    value = {IGNORE_FIELDS: "spec.tags", FOREIGN_TAGS: "replace"}[name]
+    group = resource_group(tags=TAGS)
+    group["metadata"]["annotations"] = {name: value}
+    world.settled(group)
+    assert after_restart(world, group)[0] == []
+    world.annotate(group, **{name: None})
+    assert after_restart(world, group)[0] == ["GET"]
 
 
 @pytest.mark.parametrize("period", [SYNC_SECONDS, None], ids=["hourly", "never"])

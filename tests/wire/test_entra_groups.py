@@ -2,12 +2,15 @@
 sides.
 """
 
+from unittest import mock
+
 import pytest
 from world import World
 
+from asoreconcile.azure.entra import directory_objects
 from asoreconcile.azure.entra.decisions import CREATION
 from asoreconcile.azure.entra.directory_objects import DirectoryObjects
-from asoreconcile.azure.entra.graph_calls import TENANT
+from asoreconcile.azure.entra.graph_calls import TENANT, graph_of
 from asoreconcile.azure.reconcile.model.annotations import (
     EXISTENCE,
     FINALIZER,
@@ -29,7 +32,7 @@ from asoreconcile.base.objects import (
     uid_of,
 )
 from asoreconcile.kube.errors import TransportError
-from asoreconcile.kube.resources import CONFIG_MAPS
+from asoreconcile.kube.resources import CONFIG_MAPS, NAMESPACES
 from asoreconcile.testing.fault_injection import InjectedFault
 from asoreconcile.testing.http import HttpResponse
 
@@ -338,6 +341,31 @@ def test_of_two_objects_the_one_that_claims_first_manages_the_group(
 
 def age(present):
     return metadata(present)["creationTimestamp"], uid_of(present)
+
+
+@pytest.mark.parametrize("where", ["object", "namespace"])
+@pytest.mark.parametrize("write", ["creation", "deletion"])
+def test_r1_18_a_policy_set_while_graph_is_read_is_obeyed(world, graph, where, write):
+    team, policy = group(), "skip" if write == "creation" else "detach-on-delete"
+    if write == "creation":
+        world.apply(team)
+        world.run_once(team)
+    else:
+        world.settled(team)
+        world.delete(team)
+    groups = dict(graph.groups())
+
+    def meanwhile(scope):
+        if where == "object":
+            world.annotate(team, **{RECONCILE_POLICY: policy})
+        else:
+            body = {"metadata": {"annotations": {RECONCILE_POLICY: policy}}}
+            world.client.patch(NAMESPACES, ObjectKey("", "default"), body)
+        return graph_of(scope)
+
+    with mock.patch.object(directory_objects, "graph_of", meanwhile):
+        world.run_once(team)
+    assert graph.groups() == groups
 
 
 def test_a_group_synchronised_from_premises_is_left_as_it_is(world, graph):

@@ -7,7 +7,10 @@ import attrs
 import pytest
 from world import World, resource_group
 
-from asoreconcile.azure.reconcile.model.annotations import RESOURCE_ID
+from asoreconcile.azure.reconcile.model.annotations import (
+    RECONCILE_POLICY,
+    RESOURCE_ID,
+)
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
 from asoreconcile.azure.reconcile.state.export_cache import EXPORTED, ROTATE
 from asoreconcile.base.objects import ObjectKey, annotations
@@ -297,6 +300,18 @@ def test_a_credential_is_made_again_at_two_thirds_of_its_life(world, cluster):
     for _ in range(15):
         sync(world, cluster)
     assert made(world) == 2
+
+
+def test_r1_8_an_object_that_only_reads_makes_no_credential(world, cluster):
+    world.annotate(cluster, **{RECONCILE_POLICY: "skip", ROTATE: "now"})
+    for _ in range(3):
+        sync(world, cluster)
+    assert made(world) == 1
+    assert kubeconfig(world) == "first"
+    world.annotate(cluster, **{RECONCILE_POLICY: None})
+    for _ in range(3):
+        sync(world, cluster)
+    assert made(world) > 1
 
 
 def test_a_restart_makes_no_other_credential(world, cluster):

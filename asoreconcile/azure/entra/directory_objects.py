@@ -336,6 +336,7 @@ def _report(scope: ReconcileScope, entry: JsonObject) -> None:
 
 def _delete(scope: ReconcileScope, graph: GraphClient, entry_id: str) -> None:
     of = entra_kind(scope).collection
+    require_permission(scope)
     manager, _ = rivals_before_delete(scope, entry_id)
     if manager is not None:
         text = (

@@ -59,7 +59,8 @@ def export_keys(
         wanted = requested(req, keys)
         if not wanted:
             return rest
-        answer = _ask(req, action, api_version, kept_as)
+        only_reads = lifetime is None
+        answer = _ask(req, action, api_version, kept_as, only_reads=only_reads)
         origin = f"Azure's answer to {action}"
         mine = collect(req, keys, wanted, answer, origin=origin)
         if lifetime is not None:
@@ -137,7 +138,12 @@ def no_value(name: str, origin: str) -> ConditionError:
 
 
 def _ask(
-    req: ExportSecrets, action: str, api_version: str, kept_as: KeptAs | None
+    req: ExportSecrets,
+    action: str,
+    api_version: str,
+    kept_as: KeptAs | None,
+    *,
+    only_reads: bool,
 ) -> JsonObject:
     ctx = req.ctx
     ctx.check()
@@ -145,7 +151,7 @@ def _ask(
         "export-" + re.sub(r"\W+", "-", action).lower(),
         lambda: ctx.arm.post(f"{ctx.arm_id}/{action}", api_version),
         kept_as=kept_as,
-        only_reads=True,
+        only_reads=only_reads,
     )
     return answer if isinstance(answer, dict) else {}
 

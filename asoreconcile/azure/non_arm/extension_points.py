@@ -16,21 +16,26 @@ from asoreconcile.azure.reconcile.model.decisions import (
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.writes.prechecks import run_prechecks
 from asoreconcile.base.errors import RetryError
+from asoreconcile.base.objects import is_deleting
 
 
 def require_permission(scope: ReconcileScope) -> None:
-    """Run the checks before the first write of a reconcile.
+    """Make sure that the object, as it is now, permits a write. Unless the object is
+    being deleted, the checks of extensions run first.
 
-    An `ExternalResource` calls it before each write, but not in a deletion. Raises
-    ConditionError `ReconciliationBlocked`, or RetryError if a check postpones the
-    write.
+    An `ExternalResource` calls it before each write: reads of the outside may take
+    long. Raises ConditionError `ReconciliationBlocked`, or RetryError if a check
+    postpones the write; as `sending.confirm`.
     """
     if scope.is_checked:
+        scope.patcher.confirm()  # the answer to an own write may show a change
         return
-    postponed = run_prechecks(scope, scope.owner())
-    if postponed is not None:
-        seconds = postponed.after_seconds
-        raise RetryError("an extension postpones the write", after_seconds=seconds)
+    if not is_deleting(scope.patcher.obj):
+        postponed = run_prechecks(scope, scope.owner())
+        if postponed is not None:
+            seconds = postponed.after_seconds
+            raise RetryError("an extension postpones the write", after_seconds=seconds)
+    scope.permit()
     scope.is_checked = True
 
 

@@ -31,7 +31,6 @@ from asoreconcile.azure.reconcile.writes.endings import (
     check_usable,
     release,
 )
-from asoreconcile.azure.reconcile.writes.sending import confirm
 from asoreconcile.base.objects import ObjectKey, spec
 from asoreconcile.cache.informer import Informer
 
@@ -68,7 +67,6 @@ class ExternalReconciler(ObjectReconciler):
         require_valid(scope.patcher.version, scope.patcher.obj)
         if (written := restore_owner(scope, scope.owner())) is not None:
             return written
-        confirm(scope, is_delete=False)
         outcome = self._resource.apply(scope)
         if isinstance(outcome, Succeeded):
             patcher, context = scope.patcher, scope.context
@@ -86,7 +84,6 @@ class ExternalReconciler(ObjectReconciler):
                 "The owner is gone: nothing is left to delete with it",
             )
             return self._release(scope)
-        confirm(scope, is_delete=True)
         outcome = delete_through_extensions(scope, self._resource)
         return self._release(scope) if isinstance(outcome, Succeeded) else outcome
 

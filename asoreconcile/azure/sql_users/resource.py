@@ -174,6 +174,7 @@ class DatabaseUsers:
                 left = f"it is an administrator ({powers})" if powers else ""
             if left:
                 return
+            require_permission(scope)
             for statement in dialect.drop(identity):
                 _say(session, statement, self._fence)
             shown = shown_user(identity)

@@ -5,9 +5,11 @@ belong to another operator, is it paused, is it being deleted, is it claimed, ma
 write, does an operation run? Kinds without ARM have no operations, and no ARM id.
 """
 
+from collections.abc import Mapping
 from enum import Enum, auto
 
 from asoreconcile.azure.reconcile.model.annotations import (
+    CLAIM,
     DELETE_POLLER,
     FINALIZER,
     OPERATOR_NAMESPACE,
@@ -28,7 +30,7 @@ class Step(Enum):
     LEAVE = auto()  # the object belongs to another operator
     PAUSE = auto()  # a person has paused the object (OW-7)
     CLAIM = auto()  # write the operator's mark, and the claim (R1.3, R1.4)
-    RESTORE_ID = auto()  # write the ARM id again, which was removed (D10)
+    RESTORE_ID = auto()  # write the ARM id again, which was removed or edited (D10)
     OBSERVE = auto()  # read the resource only
     PUT = auto()
     POLL = auto()  # the recorded operation
@@ -74,7 +76,7 @@ def plan(
     # ends its reconcile; the next reconcile continues.
     if not owner or not has_finalizer(obj, FINALIZER):
         return Step.CLAIM
-    if is_arm and not notes.get(RESOURCE_ID):
+    if is_arm and _has_lost_id(notes):
         return Step.RESTORE_ID
     if not is_readable:
         return Step.AWAIT_POLICY
@@ -97,7 +99,7 @@ def _plan_delete(
     notes = annotations(obj)
     if not has_finalizer(obj, FINALIZER) or (is_readable and not may_delete):
         return Step.RELEASE
-    if is_arm and not notes.get(RESOURCE_ID):
+    if is_arm and _has_lost_id(notes):
         seen = stated_claim(notes) or notes.get(POLLER_TOKEN) or status(obj).get("id")
         # Never created: nothing to delete, and no credential is needed (D18).
         return Step.RESTORE_ID if seen else Step.RELEASE
@@ -107,3 +109,10 @@ def _plan_delete(
     if is_arm and notes.get(POLLER_TOKEN) and notes.get(POLLER_ID) == DELETE_POLLER:
         return Step.POLL
     return Step.DELETE if is_readable else Step.AWAIT_POLICY
+
+
+def _has_lost_id(notes: Mapping[str, str]) -> bool:
+    """Return whether the ARM id is missing, or differs from the one of the claim."""
+    noted, claim = notes.get(RESOURCE_ID), notes.get(CLAIM)
+    # The id is at the record's end.
+    return not noted or not (claim or f" {noted}").lower().endswith(f" {noted.lower()}")

@@ -117,9 +117,10 @@ def move_claim(scope: ReconcileScope, owner: Owner | None) -> Requeue | None:
 
 
 def restore_id(scope: ReconcileScope) -> Requeue | None:
-    """Write the ARM id again if it was removed after the claim (D10).
+    """Write the ARM id again if it was removed or edited after the claim (D10).
 
-    Return None if the object is being deleted and has not claimed an id.
+    Return None if the object is being deleted and has not claimed an id. A record of
+    another id without the operator's mark proves nothing, and is dropped.
 
     Raises ConditionError if the spec no longer makes the id that the status shows: a
     PUT would create a second resource.
@@ -127,6 +128,9 @@ def restore_id(scope: ReconcileScope) -> Requeue | None:
     patcher, claim = scope.patcher, scope.claim
     if claim is not None:
         arm_id = claim.arm_id
+    elif patcher.arm_id:
+        patcher.record({CLAIM: None})
+        return written(scope)
     else:
         seen = str(status(patcher.obj).get("id") or "")
         try:

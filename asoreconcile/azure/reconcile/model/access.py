@@ -11,10 +11,11 @@ from asoreconcile.azure.reconcile.model.differences import Difference
 
 # Parts of the names of fields, in lower case.
 _ACCESS = (
-    *("identit", "principal", "polic", "permission", "role", "authori", "access"),
-    *("firewall", "iprule", "ipfilter", "allowedip", "networkacl", "networkrule"),
-    *("networkruleset", "securityrule", "virtualnetworkrule", "allow", "administrator"),
-    *("sharedkey", "disablelocalauth", "trusted", "cors"),
+    *("identit", "principal", "polic", "permission", "role", "auth", "access"),
+    *("firewall", "iprule", "ipfilter", "networkacl", "networkrule", "securityrule"),
+    *("virtualnetworkrule", "restriction", "allow", "admin", "anonymous", "rbac"),
+    *("sharedkey", "localaccount", "localuser", "public", "private", "external"),
+    *("trusted", "cors"),
 )
 
 

@@ -18,7 +18,11 @@ from asoreconcile.azure.middleware.declared import IDENTITIES, TAGS, names_at
 from asoreconcile.azure.middleware.extension_points import MODIFY_PAYLOAD
 from asoreconcile.azure.middleware.requests import ModifyPayload
 from asoreconcile.azure.reconcile.identity.identity import ResourceIdentity
-from asoreconcile.azure.reconcile.model.annotations import CREDENTIAL_FROM
+from asoreconcile.azure.reconcile.model.annotations import (
+    CREDENTIAL_FROM,
+    FOREIGN_TAGS,
+    IGNORE_FIELDS,
+)
 from asoreconcile.azure.reconcile.model.differences import Difference, differences
 from asoreconcile.azure.reconcile.model.distinctions import distinctions_of
 from asoreconcile.azure.reconcile.model.drift_baseline import (
@@ -37,6 +41,7 @@ from asoreconcile.base import jsontext
 from asoreconcile.base.objects import JsonObject, spec
 
 _NOTES_DIGITS = 8
+_CHANGES_PUT = (CREDENTIAL_FROM, ROTATE, IGNORE_FIELDS, FOREIGN_TAGS)
 
 
 @attrs.frozen
@@ -86,7 +91,7 @@ class Bodies:
             secrets,
             self.principal,
         )
-        notes = [patcher.annotations.get(n) or "" for n in (CREDENTIAL_FROM, ROTATE)]
+        notes = [patcher.annotations.get(name) or "" for name in _CHANGES_PUT]
         marked = fingerprint(notes)[:_NOTES_DIGITS] if any(notes) else ""
         return RenderedSpec(identity, body, put, secrets, marked, self)
 

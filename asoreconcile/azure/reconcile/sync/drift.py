@@ -216,11 +216,10 @@ def failed_state(have: JsonObject) -> str:
 def _in_order(facts: SyncFacts, learnt: DriftBaseline) -> tuple[Effect, ...]:
     # A difference that the PUT left is either gone by itself or still in `found`.
     note = attrs.evolve(learnt, known=confirmed(learnt.known), rest=facts.rest)
-    kept = [one for one in facts.found if difference_mark(one) in note.known]
     return (
         UpdateMemory(repair_attempts=facts.repair_attempts.in_order()),
         SetMetadata({OBSERVED: note.dumps()}),
-        *_open_access(kept),
+        *drifted(_kept(facts, note.known)),
     )
 
 
@@ -235,7 +234,7 @@ def _repair(
     lasting: tuple[Effect, ...] = ()
     repairs = facts.repair_attempts.most_for(found)
     if repairs >= _MOST_REPAIRS:
-        lasting = (SetDrifted(_undone(facts, where)),)
+        lasting = drifted(_kept(facts, learnt.known), _undone(facts, where))
         doubled = _FIRST_PAUSE_SECONDS * 2.0 ** min(repairs - _MOST_REPAIRS, 10)
         pause = min(doubled, _LONGEST_PAUSE_SECONDS)
         if facts.now - facts.repair_attempts.at < pause:
@@ -282,13 +281,11 @@ def _report(
         effects.append(SetMetadata({OBSERVED: note.dumps()}))
     if left:
         effects.append(_not_honoured(left))
-    if others or vanished:
-        text = f"Azure differs {_at(others)}; left as it is"
-        effects += [
-            SetDrifted(text),
-            EmitEvent("Warning", "Drift", text),
-            CountSync("drift"),
-        ]
+    is_other = bool(others or vanished)
+    text = f"Azure differs {_at(others)}; left as it is" if is_other else ""
+    effects += drifted(_kept(facts, known), text)
+    if is_other:
+        effects += [EmitEvent("Warning", "Drift", text), CountSync("drift")]
     return tuple(effects)
 
 
@@ -347,11 +344,12 @@ def after_own_put(
     known = kept | marks(left) | silent
     open_ = marks(found) - known
     note = attrs.evolve(observed, known=known | unconfirmed(open_), rest=rest)
-    reported = (_not_honoured(left), *_open_access(left)) if left else ()
+    reported = (_not_honoured(left),) if left else ()
     return (
         UpdateMemory(repair_attempts=repair_attempts.finished(marks(left))),
         SetMetadata({OBSERVED: note.dumps()}),
         *reported,
+        *drifted(accepted),
     )
 
 
@@ -359,15 +357,21 @@ def _is_declared_tag(one: Difference) -> bool:
     return one.path.startswith("tags/") and one.kind in ("value", "absent")
 
 
-def _open_access(kept: Sequence[Difference]) -> tuple[Effect, ...]:
-    """Return the effect that sets a lasting condition if Azure keeps values that may
-    leave access open.
+def drifted(kept: Sequence[Difference], text: str = "") -> tuple[Effect, ...]:
+    """Return the effect that sets the condition `Drifted`, if there is anything to say.
+
+    kept: differences that no PUT is sent for now; those that may leave access open are
+    named. text: another reason for the condition, or "".
     """
-    found = opens_access(kept)
-    if not found:
-        return ()
-    text = f"Azure accepts the spec and keeps other values {_at(found)}"
-    return (SetDrifted(f"{text}: check who has access"),)
+    said = [text] if text else []
+    if kept and (found := opens_access(kept)):
+        access = f"Azure accepts the spec and keeps other values {_at(found)}"
+        said.append(f"{access}: check who has access")
+    return (SetDrifted("; ".join(said)),) if said else ()
+
+
+def _kept(facts: SyncFacts, known: frozenset[str]) -> list[Difference]:
+    return [one for one in facts.found if difference_mark(one) in known]
 
 
 def _not_honoured(left: Sequence[Difference]) -> EmitEvent:

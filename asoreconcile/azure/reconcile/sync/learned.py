@@ -17,6 +17,7 @@ from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
 from asoreconcile.azure.reconcile.sync.desired import Desired, RenderedSpec
 from asoreconcile.azure.reconcile.sync.drift import (
     after_own_put,
+    drifted,
     failed_state,
     is_moving,
 )
@@ -39,8 +40,6 @@ def learned(
     observed = last_put_of(patcher.annotations)
     if observed is None or "Get" not in patcher.version.operations:
         return ()
-    if mode is SyncMode.PUT and sent is None and not observed.owed:
-        return ()
     try:
         made = sent or rendered.desired(observed)
         have = context.raw_get() or {}
@@ -57,9 +56,9 @@ def learned(
         note = attrs.evolve(observed, rest=UNSETTLED)
         return (SetMetadata({OBSERVED: note.dumps()}),)
     observed = attrs.evolve(observed, owed=context.declared.left_in(have))
-    if mode is SyncMode.PUT:
-        return (SetMetadata({OBSERVED: observed.dumps()}),)
     found, rest = made.compare(have)
+    if mode is SyncMode.PUT:
+        return (SetMetadata({OBSERVED: observed.dumps()}), *drifted(found))
     return after_own_put(attempts, observed, found, rest, is_immediate=sent is not None)
 
 

@@ -36,7 +36,7 @@ EventWriter = Callable[[EventType, str, str], None]
 # The wall clock may be set meanwhile, and a queue's delays do not follow it.
 _LONGEST_WAIT_SECONDS = 6 * 3600.0
 # A watch of Namespaces that is behind may be so for a while.
-_BEHIND_SECONDS = 1.0
+BEHIND_SECONDS = 1.0
 
 
 def require_free(
@@ -59,11 +59,11 @@ def require_free(
     elif EXISTENCE in patcher.annotations and is_observing(
         patcher.annotations, inherited
     ):
-        raise StaleError(f"{patcher.key} only reads", after_seconds=_BEHIND_SECONDS)
+        raise StaleError(f"{patcher.key} only reads", after_seconds=BEHIND_SECONDS)
     if PACE.isdisjoint(patcher.annotations) and PACE.isdisjoint(inherited):
         return
     if why_paused(patcher.annotations, inherited):
-        raise StaleError(f"{patcher.key} was paused", after_seconds=_BEHIND_SECONDS)
+        raise StaleError(f"{patcher.key} was paused", after_seconds=BEHIND_SECONDS)
     _require_open(patcher, inherited, operator.clock.now())
 
 

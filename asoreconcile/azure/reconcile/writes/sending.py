@@ -25,10 +25,7 @@ from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper, StaleEr
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.scope.shared_dependencies import SharedDependencies
 from asoreconcile.azure.reconcile.state.parent_writes import ParentRead
-from asoreconcile.azure.reconcile.writes.holds import require_free
-
-# A watch of Namespaces that is behind may be so for a while.
-_BEHIND_SECONDS = 1.0
+from asoreconcile.azure.reconcile.writes.holds import BEHIND_SECONDS, require_free
 
 
 def confirm_object(operator: SharedDependencies, patcher: PatchHelper) -> None:
@@ -65,7 +62,7 @@ def confirm(scope: ReconcileScope, *, is_delete: bool) -> None:
     if is_news or not is_permitted:
         raise StaleError(
             f"{patcher.key} may not be written: annotations of its Namespace changed",
-            after_seconds=_BEHIND_SECONDS,
+            after_seconds=BEHIND_SECONDS,
         )
     version, arm_id = patcher.version, patcher.arm_id
     kind, namespace = version.group_kind, patcher.key.namespace
