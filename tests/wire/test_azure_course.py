@@ -27,15 +27,15 @@ SERVERS = "dbforpostgresql.azure.com/FlexibleServer"
 OPERATIONS = "/operations/"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def meanwhile():
     return Meanwhile(GroupKind("resources.azure.com", "ResourceGroup"))
 
 
-@pytest.fixture
-def world(tmp_path, meanwhile):
+@pytest.fixture(scope="module")
+def start(module_path, meanwhile):
     with World(
-        tmp_path, extensions=[meanwhile.set], lro=30.0, retry_after=10
+        module_path, extensions=[meanwhile.set], lro=30.0, retry_after=10
     ) as running:
         running.install(GROUPS, NETWORKS, SERVERS)
         yield running

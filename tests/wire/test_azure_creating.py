@@ -55,14 +55,16 @@ class Checks:
         return call_next(request)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def checks():
     return Checks()
 
 
-@pytest.fixture
-def world(tmp_path, checks):
-    with World(tmp_path, extensions=[checks.set], lro=30.0, retry_after=10) as running:
+@pytest.fixture(scope="module")
+def start(module_path, checks):
+    with World(
+        module_path, extensions=[checks.set], lro=30.0, retry_after=10
+    ) as running:
         running.install(GROUPS, NETWORKS)
         yield running
 

@@ -42,14 +42,14 @@ class Gate:
         return NotReady("not yet") if self.shut else call_next(request)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def gate():
     return Gate()
 
 
-@pytest.fixture
-def world(tmp_path, gate):
-    with World(tmp_path, extensions=[gate.set], lro=30.0, retry_after=10) as running:
+@pytest.fixture(scope="module")
+def start(module_path, gate):
+    with World(module_path, extensions=[gate.set], lro=30.0, retry_after=10) as running:
         running.install(GROUPS, NETWORKS)
         yield running
 

@@ -31,14 +31,14 @@ class Gate:
         return Block("closed") if self.closed else call_next(req)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def gate():
     return Gate()
 
 
-@pytest.fixture
-def world(tmp_path, gate):
-    with World(tmp_path, lro=5.0, retry_after=1, extensions=[gate.set]) as running:
+@pytest.fixture(scope="module")
+def start(module_path, gate):
+    with World(module_path, lro=5.0, retry_after=1, extensions=[gate.set]) as running:
         running.install(
             GROUPS,
             "network.azure.com/VirtualNetwork",
