@@ -9,9 +9,11 @@ import sys
 import urllib.request
 
 import pytest
+from click.testing import CliRunner
 from operation import SAMPLES, WAIT_SECONDS, Operation, free_port, resource_for, samples
 from world import resource_group, virtual_network
 
+from asoreconcile.azure.cmd.asoreconcile import main
 from asoreconcile.base.objects import ObjectKey, key_of
 from asoreconcile.kube.resources import CONFIG_MAPS, EVENTS, SECRETS
 
@@ -180,9 +182,8 @@ spec:
 def test_sandbox_takes_manifests_of_several_versions_unless_told_not_to(tmp_path):
     mixed = tmp_path / "mixed.yaml"
     mixed.write_text(MIXED)
-    refused = _sandbox(tmp_path, "-f", str(mixed), "--one-version")
-    assert refused.returncode == 2
-    assert "use one version of a kind, or not --one-version" in refused.stderr
+    said = _refusal("-f", str(mixed), "--one-version")
+    assert "use one version of a kind, or not --one-version" in said
     done = _sandbox(tmp_path, "-f", str(mixed))
     assert done.returncode == 0, done.stderr
     assert "export KUBECONFIG=" in done.stdout
@@ -208,10 +209,16 @@ def test_sandbox_refuses_what_cannot_be_applied(tmp_path):
         "apiVersion: resources.azure.com/v1api20200601\n"
         "kind: ResourceGrup\nmetadata: {name: rg}\n"
     )
-    done = _sandbox(tmp_path, "-f", str(bad))
-    assert done.returncode == 2
-    assert f"{bad}:1" in done.stderr
-    assert "ResourceGroup" in done.stderr
+    said = _refusal("-f", str(bad))
+    assert f"{bad}:1" in said
+    assert "ResourceGroup" in said
+
+
+def _refusal(*arguments):
+    """Return the message of a sandbox that refuses its arguments."""
+    done = CliRunner().invoke(main, ["sandbox", *arguments])
+    assert done.exit_code == 2
+    return done.stderr
 
 
 def _sandbox(tmp_path, *arguments):

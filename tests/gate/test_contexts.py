@@ -49,7 +49,7 @@ def test_only_imports():
 """
 
 
-@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+@pytest.mark.parametrize("workers", ["-n0", "-n1"])
 def test_tests_that_run_a_function_are_recorded(tmp_path, workers):
     package = tmp_path / "asoreconcile"
     folder = tmp_path / "contexts"

@@ -8,7 +8,8 @@ import re
 from pathlib import Path
 
 import pytest
-from typecheckers import REPOSITORY, mypy, pyright
+from blocks import ROOT, pages, written
+from typecheckers import mypy, pyright
 
 # The checker is to refuse their marked lines, and no other.
 CLASSES = "typed_resources.py"  # of which class a client or reconciler is
@@ -20,9 +21,8 @@ EXAMPLES = (
     "typed_websites.py",
     "websites.py",
 )
-# Tests are shown without types, as pytest's own pages do.
-PAGES = ("README.md", "asoreconcile/README.md")
-BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# Tests are shown without types in the others, as on pytest's own pages.
+PAGES = (*pages(), ROOT / "README.md", ROOT / "asoreconcile" / "README.md")
 _REVEALED = re.compile(r'(?:Revealed type|Type of ".*") is "(.*)"', re.DOTALL)
 # A cold mypy reads the whole dependency tree.
 pytestmark = pytest.mark.timeout(300)
@@ -33,7 +33,7 @@ def questions(tmp_path_factory):
     """The examples, with questions for the types of their names."""
     folder = tmp_path_factory.mktemp("questions")
     for name in EXAMPLES:
-        text = (REPOSITORY / "tests" / "examples" / name).read_text()
+        text = (ROOT / "tests" / "examples" / name).read_text()
         (folder / name).write_text(with_questions(text))
     return [folder / name for name in EXAMPLES]
 
@@ -41,9 +41,14 @@ def questions(tmp_path_factory):
 @pytest.fixture(scope="module")
 def by_mypy(questions, tmp_path_factory):
     """The lines that mypy prints of each file, with their texts."""
-    shown = shown_by_pages(tmp_path_factory.mktemp("pages"))
+    folder = written(tmp_path_factory.mktemp("pages"), among=PAGES)
+    shown = sorted(folder.rglob("*.py"))
+    assert len(shown) > 20
     snippets = [Path(__file__).with_name(name) for name in (CLASSES, POINTS)]
-    return by_file(mypy([*snippets, *shown, *questions]))
+    with pytest.MonkeyPatch.context() as patch:
+        # Its modules import one another.
+        patch.setenv("MYPYPATH", str(folder / "tutorial"))
+        return by_file(mypy([*snippets, *shown, *questions]))
 
 
 @pytest.fixture(scope="module")
@@ -57,21 +62,6 @@ def by_file(said):
     for file, line, text in said:
         found.setdefault(file, []).append((line, text))
     return found
-
-
-def shown_by_pages(folder):
-    """Write the blocks of the pages to files, in which they have the page's lines."""
-    files = []
-    for page in PAGES:
-        text = (REPOSITORY / page).read_text()
-        found = list(BLOCK.finditer(text))
-        assert found, page
-        for number, block in enumerate(found):
-            name = page.removesuffix(".md").replace("/", "_")
-            files.append(folder / f"{name}_{number}.py")
-            above = text[: block.start(1)].count("\n")
-            files[-1].write_text("\n" * above + block[1])
-    return files
 
 
 def marked(name):
