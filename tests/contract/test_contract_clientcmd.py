@@ -22,7 +22,7 @@ from asoreconcile.kube.cluster import KubeConfigError
 from asoreconcile.kube.config import load
 from asoreconcile.testing.throwaway_certificates import certificate_authority
 
-CASES = int(os.environ.get("ASORECONCILE_CONTRACT_KUBECONFIGS", "600"))
+CASES = int(os.environ.get("ASORECONCILE_CONTRACT_KUBECONFIGS", "300"))
 SEED = os.environ.get("ASORECONCILE_CONTRACT_SEED", "600")
 EXEC = "client.authentication.k8s.io/v1"
 # Go's clients would find out about these at their first request.

@@ -27,7 +27,7 @@ from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
 from asoreconcile.azure.reconcile.sync.drift import SyncFacts, at_sync
 from asoreconcile.base.objects import copy_json
 
-DRAWS = 5000
+DRAWS = 2500
 SEED = 2911
 FOREIGN = "set-by-somebody-else"
 
