@@ -9,7 +9,6 @@ Claim: with every version and its descriptions a fifth of Azure Service Operator
 and 5.5 GiB at most.
 """
 
-import json
 import re
 import tempfile
 import time
@@ -19,6 +18,7 @@ import apiservers
 import click
 import orjson
 import requests
+from main_job import memory_mib, report
 
 from asoreconcile.azure.catalogue.webhook_manifests import WebhookClient
 from asoreconcile.azure.controllers import crds
@@ -39,10 +39,6 @@ def definitions(conversion):
     return [crds.manifest(kind, conversion=conversion) for kind in kinds]
 
 
-def report(figure, value, unit, **more):
-    click.echo(json.dumps({"figure": figure, "value": value, "unit": unit, **more}))
-
-
 def bytes_of(documents):
     return sum(len(orjson.dumps(document)) for document in documents)
 
@@ -60,8 +56,7 @@ def without_descriptions(value):
 
 
 def resident_mib(pid, name="VmRSS"):
-    status = Path(f"/proc/{pid}/status").read_text()
-    return round(int(re.search(rf"{name}:\s+(\d+)", status)[1]) / 1024)
+    return round(memory_mib(pid, name))
 
 
 class Cluster:

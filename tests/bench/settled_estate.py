@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import attrs
 import click
-import requests
 import urllib3
+from time_to_ready import sign_in
 
 from asoreconcile.azure.catalogue.body_shape import body_shape
 from asoreconcile.azure.catalogue.payload import to_arm
@@ -38,7 +38,6 @@ from asoreconcile.base.objects import (
 
 _THREADS = 4
 _SECONDS = 600.0
-_AUDIENCE = "https://management.core.windows.net/"
 _NAMESPACE = "default"
 _LOCATION = "westeurope"
 # Written by the API server, for each object anew.
@@ -232,26 +231,14 @@ class _Azure:
 
     def __init__(self, world):
         settings, trusted = world.settings, str(world.folder / "azure-ca.pem")
-        audience = settings.get("AZURE_RESOURCE_MANAGER_AUDIENCE", _AUDIENCE)
-        asked = {
-            "grant_type": "client_credentials",
-            "client_id": settings["AZURE_CLIENT_ID"],
-            "client_secret": settings["AZURE_CLIENT_SECRET"],
-            "scope": f"{audience.rstrip('/')}/.default",
-        }
-        authority = settings["AZURE_AUTHORITY_HOST"].rstrip("/")
-        tenant = settings["AZURE_TENANT_ID"]
-        url = f"{authority}/{tenant}/oauth2/v2.0/token"
-        answer = requests.post(url, asked, verify=trusted, timeout=_SECONDS)
-        answer.raise_for_status()
-        self._endpoint = settings["AZURE_RESOURCE_MANAGER_ENDPOINT"].rstrip("/")
+        self._endpoint, token = sign_in(world)
         self.principal = tuple(
             settings[f"AZURE_{name}_ID"].lower()
             for name in ("TENANT", "CLIENT", "SUBSCRIPTION")
         )
         self._pool = urllib3.PoolManager(ca_certs=trusted, maxsize=_THREADS)
         self._headers = {
-            "Authorization": f"Bearer {answer.json()['access_token']}",
+            "Authorization": f"Bearer {token}",
             "Content-Type": "application/json",
         }
 

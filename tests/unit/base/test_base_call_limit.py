@@ -46,8 +46,7 @@ def test_th9_a_stop_cuts_what_is_shared_once_and_forgets_it():
             outer.explain()
 
 
-def test_ct6_nothing_is_left_behind_by_a_call_that_had_no_time():
-    clock = FakeClock()
+def test_ct6_nothing_is_left_behind_by_a_call_that_had_no_time(clock):
     with running(Context(clock, deadline=clock.monotonic())):
         with pytest.raises(DeadlineError), limited(60.0, is_read=True):
             pytest.fail("it has no time left")

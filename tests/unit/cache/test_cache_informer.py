@@ -103,8 +103,9 @@ def test_rf6_rf10_normal_close_resumes_from_the_last_event(run):
         ),
     ],
 )
-def test_expired_version_lists_anew_at_once_and_emits_the_difference(run, ending):
-    clock = FakeClock()
+def test_expired_version_lists_anew_at_once_and_emits_the_difference(
+    run, ending, clock
+):
     _, script, heard = run(
         Page([config_map("a", 1), config_map("b", 1)], "1"),
         ending,
@@ -117,8 +118,7 @@ def test_expired_version_lists_anew_at_once_and_emits_the_difference(run, ending
     assert heard[2].observed is False
 
 
-def test_rf7_refusal_429_backs_off_and_watches_on_without_a_list(run):
-    clock = FakeClock()
+def test_rf7_refusal_429_backs_off_and_watches_on_without_a_list(run, clock):
     error = TooManyRequestsError("busy", status=429, retry_after_seconds=20.0)
     _, script, _ = run(Page([], "1"), error, clock=clock)
     assert [n for n, _ in script.calls] == ["list", "watch", "watch"]
@@ -269,8 +269,7 @@ class EachNamespace:
         return self.scripts[what.namespace].watch(what, **options)
 
 
-def test_in11_of_several_watches_the_one_that_is_behind_counts():
-    clock = FakeClock()
+def test_in11_of_several_watches_the_one_that_is_behind_counts(clock):
     source = EachNamespace(a=Script([initial_end(12)]), b=Script([initial_end(7)]))
     informer = Informer(source, CONFIG_MAPS, Scope(["a", "b"]), clock=clock)
     informer.start()
@@ -305,8 +304,7 @@ def test_stop_wakes_a_quiet_watch(run):
     assert informer.stop(5) == []
 
 
-def test_an_informer_for_which_there_was_no_thread_begins_when_there_is_one():
-    clock = FakeClock()
+def test_an_informer_for_which_there_was_no_thread_begins_when_there_is_one(clock):
     threads = ScarceThreads(clock)
     script = Script(Page([config_map("a", 1)], "1"))
     support = StreamingSupport(expected=False)

@@ -220,8 +220,7 @@ def test_rf11_server_without_streams_is_listed_from_then_on(run, status):
     assert shown(heard) == ["Added a", "Deleted a"]
 
 
-def test_rf11_silence_about_one_kind_stops_no_stream_of_others(run):
-    clock = FakeClock()
+def test_rf11_silence_about_one_kind_stops_no_stream_of_others(run, clock):
     _, script, _ = run(
         [("ADDED", config_map("a", 1)), QUIET], Page([], "2"), clock=clock
     )
@@ -246,8 +245,7 @@ def test_rf11_other_refusals_of_a_stream_are_listed_this_once(run):
     assert script.support.expected
 
 
-def test_rf11_stream_without_an_end_is_given_up_after_its_deadline(run):
-    clock = FakeClock()
+def test_rf11_stream_without_an_end_is_given_up_after_its_deadline(run, clock):
     _, script, heard = run(
         [("ADDED", config_map("a", 1)), QUIET],
         Page([config_map("b", 2)], "2"),
@@ -612,8 +610,7 @@ def test_a_missing_permission_is_a_warning_once(run, caplog):
     assert levels == ["WARNING", "DEBUG", "INFO"]
 
 
-def test_rf12_resync_tells_all_again_and_asks_the_server_nothing(run):
-    clock = FakeClock()
+def test_rf12_resync_tells_all_again_and_asks_the_server_nothing(run, clock):
     informer, script, _ = run(
         Page([config_map("a", 1)], "3"), [QUIET], streaming=False, clock=clock
     )
@@ -654,8 +651,7 @@ def until_quiet(script):
     return script.streams[-1].closed
 
 
-def test_rf13_silence_after_bookmarks_means_nobody_is_there(run):
-    clock = FakeClock()
+def test_rf13_silence_after_bookmarks_means_nobody_is_there(run, clock):
     _, script, _ = run([initial_end(3), bookmark(4), QUIET], clock=clock)
     closed = until_quiet(script)
     clock.advance(62.0)  # the server's timer, at its latest
@@ -666,9 +662,8 @@ def test_rf13_silence_after_bookmarks_means_nobody_is_there(run):
     assert asked(script) == [("stream", ""), ("watch", "4")]
 
 
-def test_rf13_a_watch_is_listened_for_from_its_first_moment(run):
+def test_rf13_a_watch_is_listened_for_from_its_first_moment(run, clock):
     """Not from its first bookmark on: it may fall silent before, and last 10 minutes."""
-    clock = FakeClock()
     _, script, _ = run(
         [initial_end(3), ("ADDED", config_map("a", 4)), bookmark(5)],
         [QUIET],
@@ -683,11 +678,10 @@ def test_rf13_a_watch_is_listened_for_from_its_first_moment(run):
     assert asked(script) == [("stream", ""), ("watch", "5"), ("watch", "5")]
 
 
-def test_rf13_a_server_that_sends_no_bookmarks_any_more_is_believed(run):
+def test_rf13_a_server_that_sends_no_bookmarks_any_more_is_believed(run, clock):
     """One that began anew sends none before the kind changes. Asked again for nothing
     once; after that, each watch lasts as long as it was asked for.
     """
-    clock = FakeClock()
     _, script, _ = run([initial_end(3), QUIET], [QUIET], [QUIET], clock=clock)
     closed = until_quiet(script)
     clock.advance(63.0)
@@ -720,8 +714,7 @@ def test_rf13_each_event_shows_that_somebody_is_there(run):
     assert sum(not timer.cancelled for _, _, timer in clock._timers) == 1
 
 
-def test_rf13_silence_of_a_server_without_bookmarks_means_nothing(run):
-    clock = FakeClock()
+def test_rf13_silence_of_a_server_without_bookmarks_means_nothing(run, clock):
     _, script, _ = run(
         Page([], "3"),
         [("ADDED", config_map("a", 4)), QUIET],

@@ -69,6 +69,14 @@ class HandRegistration:
         self.source.handlers.remove(self.handler)
 
 
+class Remembering(ItemExponential):
+    """A limiter that remembers what it was asked."""
+
+    def delay(self, key, error=None):
+        self.asked = (key, error)
+        return super().delay(key, error)
+
+
 class Script:
     """A reconciler that does what the test hands it, one step for each pass."""
 
@@ -335,9 +343,12 @@ def test_ct3_an_event_beats_a_requeue_unless_told_not_to(make, script, clock):
     assert script.seen() == "a"
 
 
-def test_ct3_an_error_backs_off_and_keeps_the_priority(make, script, clock, value):
-    controller = make()
-    run_once(controller, script, AsoreconcileError("no"), priority=7)
+def test_ct3_rl3_an_error_backs_off_and_keeps_the_priority(make, script, clock, value):
+    limiter, error = Remembering(1.0, 60.0, clock=clock), AsoreconcileError("no")
+    controller = make(limiter=limiter)
+    assert value("reconcile_total", result="error") == 0
+    run_once(controller, script, error, priority=7)
+    assert limiter.asked == (KEY, error)
     assert controller._queue.retries(KEY) == 1
     assert controller._queue._state.entries[KEY].priority == 7
     until(lambda: value("reconcile_errors_total") == 1)

@@ -115,8 +115,7 @@ def test_names_are_unique_and_can_be_removed(checks):
     assert checks.report().status == 500
 
 
-def test_readiness_waits_for_caches_but_not_for_ever():
-    clock = FakeClock()
+def test_readiness_waits_for_caches_but_not_for_ever(clock):
     synced = {"VNet": False, "Subnet": True}
     check = CachesSynced(clock)
     check.watch("VNet", lambda: synced["VNet"], lambda: "forbidden")
@@ -144,8 +143,7 @@ def test_a_list_that_waits_for_a_conversion_does_not_fail_readiness():
     assert not check.readiness().ok
 
 
-def test_timers_that_stand_still_fail_liveness():
-    clock = FakeClock()
+def test_timers_that_stand_still_fail_liveness(clock):
     check = TimersAlive(clock)
     check.start()
     clock.advance(1000)

@@ -158,8 +158,7 @@ def test_a_drip_waits_by_the_clock():
     assert InstantClock.waited == [1.5, 1.5, 1.5]
 
 
-def test_closing_ends_delays():
-    clock = FakeClock()
+def test_closing_ends_delays(clock):
     faults = Faults(clock=clock)
     faults.plan(InjectedFault(delay_seconds=600))
     found = []

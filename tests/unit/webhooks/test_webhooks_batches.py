@@ -65,8 +65,7 @@ def test_wh3_a_batch_that_cannot_be_taken_apart_is_refused(text, code, message):
     assert raised.value.code == code
 
 
-def test_wh6_after_the_deadline_no_object_is_looked_for():
-    clock = FakeClock()
+def test_wh6_after_the_deadline_no_object_is_looked_for(clock):
     with pytest.raises(ReviewError, match="too long"):
         batch(review(OBJECT), clock, deadline=clock.monotonic())
 

@@ -26,6 +26,11 @@ def budget(clock, **options):
     return Budget(clock, jitter=lambda: 0.0, **options)
 
 
+@pytest.fixture
+def gates(clock):
+    return budget(clock)
+
+
 def wait_of(gates, bucket):
     try:
         gates.admit(bucket)
@@ -34,16 +39,14 @@ def wait_of(gates, bucket):
     return 0.0
 
 
-def test_t5_a_real_throttling_closes_its_own_bucket_only():
-    gates = budget(FakeClock())
+def test_t5_a_real_throttling_closes_its_own_bucket_only(gates):
     gates.observe(WRITES, {}, throttling(retry_after="17"))
     assert wait_of(gates, WRITES) == 17
     assert wait_of(gates, Bucket("S", OperationClass.WRITES)) > 17
     assert wait_of(gates, READS) == wait_of(gates, OTHER) == 0
 
 
-def test_t5_a_busy_object_closes_nothing():
-    gates = budget(FakeClock())
+def test_t5_a_busy_object_closes_nothing(gates):
     body = b'{"error":{"code":"RetryableError","message":"m"}}'
     gates.observe(
         WRITES, {}, parse_fault(ArmResponse(429, {"retry-after": "11"}, body))
@@ -51,9 +54,7 @@ def test_t5_a_busy_object_closes_nothing():
     assert wait_of(gates, WRITES) == 0
 
 
-def test_t7_the_gate_opens_at_the_refill_rate_not_at_once():
-    clock = FakeClock()
-    gates = budget(clock)
+def test_t7_the_gate_opens_at_the_refill_rate_not_at_once(clock, gates):
     gates.observe(WRITES, {}, throttling(retry_after="10"))
     clock.advance(10)
     sent = 0
@@ -63,17 +64,13 @@ def test_t7_the_gate_opens_at_the_refill_rate_not_at_once():
     assert sent == pytest.approx(8, abs=1)
 
 
-def test_t7_each_who_waits_gets_a_turn_of_its_own():
-    clock = FakeClock()
-    gates = budget(clock)
+def test_t7_each_who_waits_gets_a_turn_of_its_own(clock, gates):
     gates.observe(WRITES, {}, throttling(retry_after="10"))
     clock.advance(9)
     assert [wait_of(gates, WRITES) for _ in range(3)] == [1, 1.125, 1.25]
 
 
-def test_t7_all_who_come_back_at_their_turn_go():
-    clock = FakeClock()
-    gates = budget(clock)
+def test_t7_all_who_come_back_at_their_turn_go(clock, gates):
     gates.observe(WRITES, {}, throttling(retry_after="10"))
     turns = [wait_of(gates, WRITES) for _ in range(400)]
     came = 0.0
@@ -84,22 +81,18 @@ def test_t7_all_who_come_back_at_their_turn_go():
     assert came == pytest.approx(10 + 399 / 8)
 
 
-def test_t7_nobody_waits_for_more_than_ten_minutes_after_it_opens():
-    gates = budget(FakeClock())
+def test_t7_nobody_waits_for_more_than_ten_minutes_after_it_opens(gates):
     gates.observe(WRITES, {}, throttling(retry_after="10"))
     assert max(wait_of(gates, WRITES) for _ in range(6000)) == 610
 
 
-def test_t7_a_late_answer_never_shortens_the_pause():
-    gates = budget(FakeClock())
+def test_t7_a_late_answer_never_shortens_the_pause(gates):
     gates.observe(WRITES, {}, throttling(retry_after="30"))
     gates.observe(WRITES, {}, throttling(retry_after="2"))
     assert wait_of(gates, WRITES) == 30
 
 
-def test_t6_without_retry_after_pauses_double_to_a_minute():
-    clock = FakeClock()
-    gates = budget(clock)
+def test_t6_without_retry_after_pauses_double_to_a_minute(clock, gates):
     pauses = []
     for _ in range(6):
         gates.observe(WRITES, {}, throttling())
@@ -108,9 +101,7 @@ def test_t6_without_retry_after_pauses_double_to_a_minute():
     assert pauses == [5, 10, 20, 40, 60, 60]
 
 
-def test_t7_after_a_calm_minute_the_gate_is_forgotten():
-    clock = FakeClock()
-    gates = budget(clock)
+def test_t7_after_a_calm_minute_the_gate_is_forgotten(clock, gates):
     gates.observe(WRITES, {}, throttling(retry_after="10"))
     clock.advance(71)
     assert [wait_of(gates, WRITES) for _ in range(50)] == [0] * 50
@@ -182,9 +173,7 @@ def test_t2_methods_fall_into_three_classes():
     assert operation_class("POST") is operation_class("PATCH") is OperationClass.WRITES
 
 
-def test_t6_refusals_that_were_on_their_way_together_count_as_one():
-    clock = FakeClock()
-    gates = budget(clock)
+def test_t6_refusals_that_were_on_their_way_together_count_as_one(clock, gates):
     for _ in range(8):
         gates.observe(WRITES, {}, throttling())
     assert wait_of(gates, WRITES) == 5
@@ -204,15 +193,13 @@ NETWORK = Bucket("s", OperationClass.WRITES, "Microsoft.Network")
         ),
     ],
 )
-def test_t1_a_providers_throttling_closes_that_provider_only(headers):
-    gates = budget(FakeClock())
+def test_t1_a_providers_throttling_closes_that_provider_only(headers, gates):
     gates.observe(NETWORK, headers, throttling(retry_after="17"))
     assert wait_of(gates, NETWORK) == 17
     assert wait_of(gates, STORAGE) == 0
 
 
-def test_t1_a_throttling_by_arm_closes_all_its_providers():
-    gates = budget(FakeClock())
+def test_t1_a_throttling_by_arm_closes_all_its_providers(gates):
     headers = {"x-ms-ratelimit-remaining-subscription-writes": "0"}
     gates.observe(NETWORK, headers, throttling(retry_after="17"))
     assert wait_of(gates, STORAGE) == 17
@@ -231,20 +218,16 @@ def left(gates, number, limit="subscription-writes"):
         pytest.param("subscription-reads", 0, id="T4-another-class"),
     ],
 )
-def test_t4_who_has_room_by_azures_own_count_is_not_held_back(limit, number):
-    gates = budget(FakeClock())
+def test_t4_who_has_room_by_azures_own_count_is_not_held_back(limit, number, gates):
     left(gates, number, limit)
     assert [wait_of(gates, NETWORK) for _ in range(2999)] == [0] * 2999
 
 
-def test_t4_without_a_reading_nobody_is_held_back():
-    gates = budget(FakeClock())
+def test_t4_without_a_reading_nobody_is_held_back(gates):
     assert [wait_of(gates, WRITES) for _ in range(2000)] == [0] * 2000
 
 
-def test_t8_what_azure_has_left_is_used_and_then_its_refill_rate():
-    clock = FakeClock()
-    gates = budget(clock)
+def test_t8_what_azure_has_left_is_used_and_then_its_refill_rate(clock, gates):
     left(gates, 20)
     waits = [wait_of(gates, NETWORK) for _ in range(40)]
     assert waits[:20] == [0] * 20
@@ -252,8 +235,7 @@ def test_t8_what_azure_has_left_is_used_and_then_its_refill_rate():
     assert steps == pytest.approx([1 / 9.5] * 19)
 
 
-def test_t8_requests_on_their_way_are_not_in_the_reading():
-    gates = budget(FakeClock())
+def test_t8_requests_on_their_way_are_not_in_the_reading(gates):
     for _ in range(5):
         gates.admit(NETWORK)
     gates.leave(NETWORK)
@@ -261,9 +243,7 @@ def test_t8_requests_on_their_way_are_not_in_the_reading():
     assert [wait_of(gates, NETWORK) == 0 for _ in range(3)] == [True, True, False]
 
 
-def test_t2_gates_are_forgotten_once_they_hold_nobody_back():
-    clock = FakeClock()
-    gates = budget(clock)
+def test_t2_gates_are_forgotten_once_they_hold_nobody_back(clock, gates):
     for number in range(1000):
         bucket = Bucket(str(number), OperationClass.WRITES)
         gates.observe(bucket, {"x-ms-ratelimit-remaining-subscription-writes": "1"})
@@ -271,7 +251,6 @@ def test_t2_gates_are_forgotten_once_they_hold_nobody_back():
     assert len(gates._gates) < 300
 
 
-def test_a_pause_of_days_is_cut_to_ten_minutes():
-    gates = budget(FakeClock())
+def test_a_pause_of_days_is_cut_to_ten_minutes(gates):
     gates.observe(WRITES, {}, throttling(retry_after="604800"))
     assert wait_of(gates, WRITES) == 600

@@ -29,9 +29,8 @@ def shown(reads, number, client):
     return found is not None
 
 
-def test_q6_writes_are_remembered_as_long_as_a_list_is_older():
+def test_q6_writes_are_remembered_as_long_as_a_list_is_older(clock):
     """However many others were written meanwhile; and not for ever."""
-    clock = FakeClock()
     reads, lists = CollectionReads(clock, max_age_seconds=60.0), Lists()
     assert [shown(reads, number, lists) for number in (8, 9, 0)][-1]
     clock.advance(1.0)
@@ -52,8 +51,7 @@ def test_q6_one_resource_that_is_asked_for_again_needs_no_list():
     assert lists.asked == 0
 
 
-def test_q6_what_is_written_again_is_remembered_from_then_on():
-    clock = FakeClock()
+def test_q6_what_is_written_again_is_remembered_from_then_on(clock):
     reads = CollectionReads(clock, max_age_seconds=60.0)
     reads.wrote(account(1))
     clock.advance(59.0)
@@ -63,8 +61,7 @@ def test_q6_what_is_written_again_is_remembered_from_then_on():
     assert account(1).lower() in reads._written
 
 
-def test_ow1_one_list_tells_which_resources_are_not_there():
-    clock = FakeClock()
+def test_ow1_one_list_tells_which_resources_are_not_there(clock):
     reads, lists = CollectionReads(clock, max_age_seconds=60.0), Lists()
 
     def is_absent(number, since=-1.0):
@@ -117,8 +114,7 @@ class CountedLists(Lists):
         yield from answer
 
 
-def test_q7_a_type_that_is_distrusted_while_it_is_listed_is_read_by_get():
-    clock = FakeClock()
+def test_q7_a_type_that_is_distrusted_while_it_is_listed_is_read_by_get(clock):
 
     class Distrusted(Lists):
         def pages(self, path, api_version):

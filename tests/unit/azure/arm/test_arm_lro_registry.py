@@ -39,8 +39,7 @@ def test_t9_one_operation_polled_often_counts_once():
     assert operations.count("s") == 1
 
 
-def test_t9_operations_that_nobody_polls_any_more_drop_out():
-    clock = FakeClock()
+def test_t9_operations_that_nobody_polls_any_more_drop_out(clock):
     operations = LroRegistry(clock)
     for number in range(100):
         operations.running("s", str(number), 10.0)

@@ -133,8 +133,7 @@ def test_pr4_trouble_is_logged_and_tried_again_soon(error, caplog):
     assert len(posts) == 2
 
 
-def test_pr4_who_stops_unwinds_and_the_next_process_asks():
-    clock = FakeClock()
+def test_pr4_who_stops_unwinds_and_the_next_process_asks(clock):
 
     def post(*_):
         raise StoppedError("no leader any more")
@@ -146,8 +145,7 @@ def test_pr4_who_stops_unwinds_and_the_next_process_asks():
     assert registrations.request(lambda *_: None, "s", "A.B")
 
 
-def test_pr4_a_missing_permission_is_said_once(caplog):
-    clock = FakeClock()
+def test_pr4_a_missing_permission_is_said_once(caplog, clock):
 
     def post(*_):
         raise refusal(status=403, code="AuthorizationFailed")

@@ -7,7 +7,6 @@ import pytest
 from asoreconcile.azure.cmd.import_progress import LineReporter, progress
 from asoreconcile.azure.reconcile.planning.resource_import.report import ImportOutcome
 from asoreconcile.base.objects import GroupKind
-from asoreconcile.testing.clock import FakeClock
 
 KIND = GroupKind("network.azure.com", "VirtualNetwork")
 
@@ -16,8 +15,7 @@ def outcome(status="imported", **more):
     return ImportOutcome("/x", KIND, status, **more)
 
 
-def test_a_short_import_says_nothing_in_a_log(capsys):
-    clock = FakeClock()
+def test_a_short_import_says_nothing_in_a_log(capsys, clock):
     reporter = LineReporter(clock)
     reporter.found(2)
     reporter.outcome(outcome())
@@ -26,8 +24,7 @@ def test_a_short_import_says_nothing_in_a_log(capsys):
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_long_one_says_how_far_it_is_every_ten_seconds(capsys):
-    clock = FakeClock()
+def test_a_long_one_says_how_far_it_is_every_ten_seconds(capsys, clock):
     reporter = LineReporter(clock)
     reporter.found(40)
     for _ in range(4):
@@ -45,8 +42,7 @@ def test_a_long_one_says_how_far_it_is_every_ten_seconds(capsys):
     ]
 
 
-def test_waits_are_said_at_once_and_not_each_of_them(capsys):
-    clock = FakeClock()
+def test_waits_are_said_at_once_and_not_each_of_them(capsys, clock):
     reporter = LineReporter(clock)
     for _ in range(5):
         reporter.waiting(17.0, "Azure throttles reads")

@@ -19,7 +19,6 @@ from asoreconcile.azure.controllers.webhooks import (
 )
 from asoreconcile.base.objects import GroupKind
 from asoreconcile.base.tls import fingerprints
-from asoreconcile.testing.clock import FakeClock
 from asoreconcile.testing.throwaway_certificates import certificate_authority
 
 
@@ -116,8 +115,7 @@ def mounted(folder):
     return WebhookOptions(address=":9443", cert_dir=folder, url="https://127.0.0.1:1")
 
 
-def test_wh7_of_two_mounted_authorities_the_trusted_one_is_ready(tmp_path):
-    clock = FakeClock()
+def test_wh7_of_two_mounted_authorities_the_trusted_one_is_ready(tmp_path, clock):
     leading, standing_by = (mounted(tmp_path / name) for name in "ab")
     trusted = fingerprints((leading.cert_dir / "tls.crt").read_bytes())
 

@@ -283,8 +283,7 @@ def test_check_raises_once_the_controller_of_the_reconcile_stops():
             ctx.check()
 
 
-def test_check_raises_once_the_reconcile_is_out_of_time():
-    clock = FakeClock()
+def test_check_raises_once_the_reconcile_is_out_of_time(clock):
     ctx = fake_ctx(clock=clock)
     with running(Context(clock, deadline=10.0)):
         clock.advance(10.0)
