@@ -15,7 +15,6 @@ from asoreconcile.azure.catalogue.conversion import (
 )
 from asoreconcile.azure.catalogue.names import azure_name
 from asoreconcile.azure.catalogue.payload import to_arm, verbatim_of
-from asoreconcile.azure.catalogue.status import status_of
 from asoreconcile.azure.catalogue.validation import rule_problems
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.base.objects import GroupKind, GroupVersionKind, copy_json
@@ -35,10 +34,6 @@ def properties(name, spec):
     """What a spec puts beside the name into a body; nothing it says is looked up."""
     body = to_arm(kind(name).version(), spec, name="it", inputs=None)
     return body.get("properties")
-
-
-def status(name, body):
-    return status_of(kind(name).version(), body)
 
 
 def told(name, spec):
@@ -76,33 +71,6 @@ def test_a_collection_that_is_always_sent_is_sent_as_it_is_given():
 
 def test_a_well_known_name_goes_before_an_id():
     assert verbatim_of({"wellKnownName": "Reader", "armId": "/a"}) == "Reader"
-
-
-def test_items_of_another_type_are_left_out_of_lists_and_maps():
-    space = {"addressPrefixes": ["10.0.0.0/8", 1, None, {}]}
-    assert status(VNET, {"tags": {"a": "b", "c": 1}, "properties": {}}) == {
-        "tags": {"a": "b"}
-    }
-    assert status(VNET, {"properties": {"addressSpace": space}}) == {
-        "addressSpace": {"addressPrefixes": ["10.0.0.0/8"]}
-    }
-
-
-@pytest.mark.parametrize("body", [None, [], "text"])
-def test_an_answer_that_is_no_object_has_an_empty_status(body):
-    assert status(VNET, body) == {}
-
-
-def test_what_is_not_flattened_is_not_looked_for_inside():
-    body = {"properties": {"vaultUri": "https://v", "location": "westus"}}
-    assert status("keyvault.azure.com/Vault", body) == {
-        "properties": {"vaultUri": "https://v"}
-    }
-
-
-def test_a_union_is_not_told_by_a_property_that_is_called_like_a_leaf():
-    body = {"name": "n", "kind": "Newer", "readWrite": {"location": "westus"}}
-    assert status("kusto.azure.com/Database", body) == {"name": "n"}
 
 
 @pytest.mark.parametrize(

@@ -20,76 +20,57 @@ def status(kind, body, version=""):
 VNET = "network.azure.com/VirtualNetwork"
 
 
-def test_fields_come_from_the_body_then_from_its_properties():
-    body = {
-        "id": "/x",
-        "location": "westus",
-        "properties": {
-            "location": "inner, not wanted",
-            "provisioningState": "Succeeded",
-            "addressSpace": {"addressPrefixes": ["10.0.0.0/8"]},
-        },
-    }
-
-    assert status(VNET, body) == {
-        "id": "/x",
-        "location": "westus",
-        "provisioningState": "Succeeded",
-        "addressSpace": {"addressPrefixes": ["10.0.0.0/8"]},
-    }
-
-
-def test_what_the_schema_does_not_know_is_dropped():
-    body = {"properties": {"primaryKey": "secret", "somethingNew": 1}, "kind": "x"}
-
-    assert status("cache.azure.com/Redis", body) == {}
-
-
-def test_properties_that_are_not_flattened_stay_where_they_are():
-    body = {"name": "v", "properties": {"vaultUri": "https://v"}}
-
-    assert status("keyvault.azure.com/Vault", body) == {
-        "name": "v",
-        "properties": {"vaultUri": "https://v"},
-    }
+ADDRESSES = {"addressPrefixes": ["10.0.0.0/8"]}
+REDIS, VAULT = "cache.azure.com/Redis", "keyvault.azure.com/Vault"
+GROUP, SECRET = "apimanagement.azure.com/Group", "cdn.azure.com/Secret"
 
 
 @pytest.mark.parametrize(
     ("kind", "body", "expected"),
     [
-        pytest.param(
-            "apimanagement.azure.com/Group",
-            {"type": "Microsoft.X/y", "properties": {"type": "custom"}},
-            {"type": "Microsoft.X/y", "properties_type": "custom"},
-            id="properties_type",
-        ),
-        pytest.param(
-            "apimanagement.azure.com/Group",
-            {"properties": {"type": "custom"}},
-            {"properties_type": "custom"},
-            id="properties_type-without-envelope",
-        ),
-        pytest.param(
-            "insights.azure.com/Workbook",
-            {"tags": {"a": "b"}, "properties": {"tags": ["c"]}},
-            {"tags": {"a": "b"}, "properties_tags": ["c"]},
-            id="properties_tags",
-        ),
-        pytest.param(
-            "cdn.azure.com/Rule",
-            {"properties": {"conditions": [], "order": 1}},
-            {"ruleconditions": [], "order": 1},
-            id="ruleconditions",
-        ),
+        # From the body, then from its properties
+        (VNET, {"id": "/x", "location": "westus",
+                "properties": {"location": "inner", "addressSpace": ADDRESSES}},
+         {"id": "/x", "location": "westus", "addressSpace": ADDRESSES}),
+        (REDIS, {"properties": {"primaryKey": "secret", "newer": 1}, "kind": "x"}, {}),
+        # Properties that are not flattened, and what is not looked for inside
+        (VAULT, {"name": "v", "properties": {"vaultUri": "https://v", "location": "w"}},
+         {"name": "v", "properties": {"vaultUri": "https://v"}}),
+        # Renamed fields
+        (GROUP, {"type": "Microsoft.X/y", "properties": {"type": "custom"}},
+         {"type": "Microsoft.X/y", "properties_type": "custom"}),
+        (GROUP, {"properties": {"type": "custom"}}, {"properties_type": "custom"}),
+        ("insights.azure.com/Workbook", {"tags": {"a": "b"}, "properties": {"tags": ["c"]}},
+         {"tags": {"a": "b"}, "properties_tags": ["c"]}),
+        ("cdn.azure.com/Rule", {"properties": {"conditions": [], "order": 1}},
+         {"ruleconditions": [], "order": 1}),
+        # Conditions of the root are the reconciler's
+        (VNET, {"conditions": [{"type": "Ready"}]}, {}),
+        (VNET, {"properties": {"conditions": []}}, {}),
+        # Unions, by their discriminators
+        *((SECRET, {"properties": {"parameters": {"type": said, "subject": "cn"}}},
+           {"parameters": {"managedCertificate": {"type": said, "subject": "cn"}}})
+          for said in ("ManagedCertificate", "managedcertificate")),
+        (SECRET, {"properties": {"parameters": {"type": "Newer", "subject": "cn"}}},
+         {"parameters": {}}),
+        ("kusto.azure.com/Database", {"name": "cluster/db", "kind": "ReadWrite",
+         "location": "westus", "properties": {"hotCachePeriod": "P1D"}},
+         {"name": "cluster/db", "readWrite": {"kind": "ReadWrite", "location": "westus",
+                                              "hotCachePeriod": "P1D"}}),
+        # None is told by a property that is called like a leaf.
+        ("kusto.azure.com/Database",
+         {"name": "n", "kind": "Newer", "readWrite": {"location": "westus"}}, {"name": "n"}),
+        # Items of another type, and answers that are no objects
+        (VNET, {"tags": {"a": "b", "c": 1}, "properties": {}}, {"tags": {"a": "b"}}),
+        (VNET, {"properties": {"addressSpace": {"addressPrefixes": ["10.0.0.0/8", 1, None, {}]}}},
+         {"addressSpace": ADDRESSES}),
+        (VNET, None, {}),
+        (VNET, [], {}),
+        (VNET, "text", {}),
     ],
-)
-def test_renamed_fields(kind, body, expected):
+)  # fmt: skip
+def test_what_an_answer_shows(kind, body, expected):
     assert status(kind, body) == expected
-
-
-def test_conditions_are_left_to_the_reconciler():
-    assert status(VNET, {"conditions": [{"type": "Ready"}]}) == {}
-    assert status(VNET, {"properties": {"conditions": []}}) == {}
 
 
 def test_conditions_below_the_root_are_mapped():
@@ -101,39 +82,6 @@ def test_conditions_below_the_root_are_mapped():
     assert mapped["deliveryPolicy"]["rules"][0]["conditions"] == [
         {"isDevice": {"name": "IsDevice", "parameters": {}}}
     ]
-
-
-@pytest.mark.parametrize("said", ["ManagedCertificate", "managedcertificate"])
-def test_union_is_told_by_its_discriminator(said):
-    body = {"properties": {"parameters": {"type": said, "subject": "cn"}}}
-
-    assert status("cdn.azure.com/Secret", body) == {
-        "parameters": {"managedCertificate": {"type": said, "subject": "cn"}}
-    }
-
-
-def test_union_of_an_unknown_discriminator_is_empty():
-    body = {"properties": {"parameters": {"type": "Newer", "subject": "cn"}}}
-
-    assert status("cdn.azure.com/Secret", body) == {"parameters": {}}
-
-
-def test_union_at_the_root_keeps_its_promoted_name():
-    body = {
-        "name": "cluster/db",
-        "kind": "ReadWrite",
-        "location": "westus",
-        "properties": {"hotCachePeriod": "P1D"},
-    }
-
-    assert status("kusto.azure.com/Database", body) == {
-        "name": "cluster/db",
-        "readWrite": {
-            "kind": "ReadWrite",
-            "location": "westus",
-            "hotCachePeriod": "P1D",
-        },
-    }
 
 
 def test_identities_stay_a_map():

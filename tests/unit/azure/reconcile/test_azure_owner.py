@@ -70,44 +70,39 @@ def test_owner_by_name_is_found_by_kind_in_the_same_namespace():
     assert owner == Owner(GROUP_ID, obj, GROUP)
 
 
-def test_owner_in_another_namespace_is_not_found():
-    objects = Objects({(GROUP, ObjectKey("other", "rg")): group()})
-    with pytest.raises(ConditionError, match="does not exist in this namespace"):
-        resolve_owner(NETWORK, network({"name": "rg"}), objects)
+ELSEWHERE = Objects({(GROUP, ObjectKey("other", "rg")): group()})
+BY_NAME = {"name": "rg"}
+
+
+@pytest.mark.parametrize(
+    ("version", "owner", "objects", "said"),
+    [
+        (NETWORK, BY_NAME, ELSEWHERE, "does not exist in this namespace"),
+        (NETWORK, BY_NAME, Objects(installed=()), "not installed"),
+        (NETWORK, BY_NAME, known(group(ready="False")), "not Ready yet: it is waited"),
+        (NETWORK, BY_NAME, known(group()), "no Azure resource id yet"),
+        (NETWORK, {"name": GROUP_ID}, Objects(), r"spec\.owner\.armId"),
+        (NETWORK, None, Objects(), r"spec\.owner is missing"),
+        (ASSIGNMENT, BY_NAME, Objects(), r"spec\.owner"),
+    ],
+)
+def test_an_owner_that_cannot_be_used_yet_is_told(version, owner, objects, said):
+    with pytest.raises(ConditionError, match=said) as caught:
+        resolve_owner(version, network(owner), objects)
+    if version is ASSIGNMENT:
+        assert caught.value.severity == "Error"
 
 
 def test_r1_6_missing_owner_is_reference_not_found_fast():
     with pytest.raises(ConditionError) as caught:
-        resolve_owner(NETWORK, network({"name": "rg"}), Objects())
-    assert (caught.value.reason, caught.value.retry) == (
-        "ReferenceNotFound",
-        RetryClass.FAST,
-    )
-
-
-def test_owner_of_a_kind_without_crd_says_so():
-    with pytest.raises(ConditionError, match="not installed"):
-        resolve_owner(NETWORK, network({"name": "rg"}), Objects(installed=()))
-
-
-def test_owner_without_arm_id_is_not_usable_yet():
-    with pytest.raises(ConditionError, match="is not Ready yet: it is waited for"):
-        resolve_owner(NETWORK, network({"name": "rg"}), known(group(ready="False")))
-
-
-def test_owner_that_is_ready_without_arm_id_is_not_usable_yet():
-    with pytest.raises(ConditionError, match="no Azure resource id yet"):
-        resolve_owner(NETWORK, network({"name": "rg"}), known(group()))
+        resolve_owner(NETWORK, network(BY_NAME), Objects())
+    assert caught.value.reason == "ReferenceNotFound"
+    assert caught.value.retry is RetryClass.FAST
 
 
 def test_owner_by_arm_id_needs_no_object():
     obj = network({"armId": GROUP_ID + "/"})
     assert resolve_owner(NETWORK, obj, Objects()) == Owner(GROUP_ID)
-
-
-def test_arm_id_given_as_name_is_explained():
-    with pytest.raises(ConditionError, match=r"spec\.owner\.armId"):
-        resolve_owner(NETWORK, network({"name": GROUP_ID}), Objects())
 
 
 def test_extension_names_group_and_kind_itself():
@@ -119,19 +114,8 @@ def test_extension_names_group_and_kind_itself():
     assert owner.arm_id == GROUP_ID
 
 
-def test_incomplete_extension_owner_is_an_error():
-    with pytest.raises(ConditionError) as caught:
-        resolve_owner(ASSIGNMENT, network({"name": "rg"}), Objects())
-    assert caught.value.severity == "Error"
-
-
 def test_resource_group_has_no_owner():
     assert resolve_owner(GROUP_VERSION, {"spec": {}}, Objects()) is None
-
-
-def test_missing_owner_is_an_error_elsewhere():
-    with pytest.raises(ConditionError, match=r"spec\.owner is missing"):
-        resolve_owner(NETWORK, {"spec": {}}, Objects())
 
 
 def test_override_annotation_replaces_the_base_of_child_ids():
