@@ -162,27 +162,19 @@ DEEP = b'{"a":' * 200_000
 ATTACKS = {
     "lists for objects": posts(CONVERT, lambda: conversion(listed(b"[]", 63 * MIB))),
     "tiny objects": posts(CONVERT, lambda: conversion(listed(b"{}", 63 * MIB))),
-    "objects without end": posts(
-        CONVERT, lambda: conversion(b"[" + b'{"a":' * (12 * MIB))
-    ),
+    "objects without end": posts(CONVERT, lambda: conversion(b"[" + b'{"a":' * (12 * MIB))),
     "an object of lists": posts(CONVERT, lambda: objects_of(b"[]", 6 * MIB)),
     "an object of objects": posts(CONVERT, lambda: objects_of(b'{"":0}', 6 * MIB)),
     "objects of as many lists as are allowed": posts(CONVERT, largest_objects),
     "no review at all": posts(CONVERT, lambda: listed(b"[]", 63 * MIB)),
     "one long string": posts(CONVERT, lambda: b'{"a":"' + b"x" * (63 * MIB) + b'"}'),
-    "a string without end": posts(
-        CONVERT, lambda: conversion(b'[{"a":"' + b'\\"' * MIB * 30)
-    ),
+    "a string without end": posts(CONVERT, lambda: conversion(b'[{"a":"' + b'\\"' * MIB * 30)),
     "pages of real objects": posts(CONVERT, page),
     "a deep object": posts(CONVERT, lambda: conversion(b"[%s]" % DEEP)),
     "many numbers": posts(CONVERT, lambda: objects_of(b"1", 6 * MIB)),
-    "one long number": posts(
-        CONVERT, lambda: conversion(b'[{"a":%s}]' % (b"1" * 6 * MIB))
-    ),
+    "one long number": posts(CONVERT, lambda: conversion(b'[{"a":%s}]' % (b"1" * 6 * MIB))),
     "white space": posts(CONVERT, lambda: conversion(b"[" + b" " * (60 * MIB) + b"]")),
-    "an admission of lists": posts(
-        VALIDATE, lambda: admission_of(listed(b"[]", 6 * MIB))
-    ),
+    "an admission of lists": posts(VALIDATE, lambda: admission_of(listed(b"[]", 6 * MIB))),
     "admissions of as many lists as are allowed": posts(
         VALIDATE, lambda: admission_of(listed(b"[]", 3 * MIB))
     ),
@@ -196,11 +188,9 @@ ATTACKS = {
     "long bodies that stop at the last byte": holds(
         lambda: head(CONVERT, 8 * MIB) + b"x" * (8 * MIB - 1), count=8
     ),
-    "answers that no client reads": holds(
-        lambda: head(CONVERT, len(page())) + page(), count=8
-    ),
+    "answers that no client reads": holds(lambda: head(CONVERT, len(page())) + page(), count=8),
     "a flood of connections": flood,
-}
+}  # fmt: skip
 
 
 # Refused by the same bound as another attack, which the default suite carries out.

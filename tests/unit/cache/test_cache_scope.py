@@ -24,32 +24,19 @@ def shown(found):
 @pytest.mark.parametrize(
     ("kind", "default", "label"),
     [
-        pytest.param(
-            Scope({"a": Selector("own")}, "kind"),
-            Scope({"a": Selector("general")}, "default"),
-            "own",
-            id="CA-2-namespace-of-the-kind",
-        ),
-        pytest.param(
-            Scope({"a": Selector()}, "kind"),
-            Scope({"a": Selector("general")}, "default"),
-            "kind",
-            id="CA-2-kind",
-        ),
-        pytest.param(
-            Scope(),
-            Scope({"a": Selector("general")}, "default"),
-            "general",
-            id="CA-2-namespace-of-the-default",
-        ),
-        pytest.param(
-            Scope(), Scope({"a": Selector()}, "default"), "default", id="CA-2-default"
-        ),
-        pytest.param(
-            Scope({"a": Selector("")}), Scope(None, "default"), "", id="CA-2-none-said"
-        ),
+        pytest.param(Scope({"a": Selector("own")}, "kind"),
+                     Scope({"a": Selector("general")}, "default"), "own",
+                     id="CA-2-namespace-of-the-kind"),
+        pytest.param(Scope({"a": Selector()}, "kind"),
+                     Scope({"a": Selector("general")}, "default"), "kind", id="CA-2-kind"),
+        pytest.param(Scope(), Scope({"a": Selector("general")}, "default"), "general",
+                     id="CA-2-namespace-of-the-default"),
+        pytest.param(Scope(), Scope({"a": Selector()}, "default"), "default",
+                     id="CA-2-default"),
+        pytest.param(Scope({"a": Selector("")}), Scope(None, "default"), "",
+                     id="CA-2-none-said"),
     ],
-)
+)  # fmt: skip
 def test_first_that_says_something_counts(kind, default, label):
     (found,) = watch_scopes(CONFIG_MAPS, kind, default=default)
     assert (found.namespace, found.selection.label_selector) == ("a", label)

@@ -41,25 +41,17 @@ BROKEN = TransportError("reset")
             WatchRecovery.RESUME,
             id="RF-7-busy",
         ),
-        pytest.param(
-            ExpiredError("old", status=410), WatchRecovery.NEWEST, id="RF-2-old"
-        ),
+        pytest.param(ExpiredError("old", status=410), WatchRecovery.NEWEST, id="RF-2-old"),
         pytest.param(FUTURE, WatchRecovery.NEWEST, id="RF-2-future"),
         # A piece of an event may be missing: what it said was missed.
         pytest.param(DecodeError("half"), WatchRecovery.RELIST, id="RF-9-garbled"),
-        pytest.param(
-            ForbiddenError("no", status=403), WatchRecovery.RELIST, id="RF-7-other"
-        ),
-        pytest.param(
-            ApiError("broken", status=500), WatchRecovery.RELIST, id="RF-7-500"
-        ),
+        pytest.param(ForbiddenError("no", status=403), WatchRecovery.RELIST, id="RF-7-other"),
+        pytest.param(ApiError("broken", status=500), WatchRecovery.RELIST, id="RF-7-500"),
         pytest.param(BehindError("behind"), WatchRecovery.RELIST, id="RF-2-behind"),
-        pytest.param(
-            VeryShortWatchError("short"), WatchRecovery.RELIST, id="RF-8-short"
-        ),
+        pytest.param(VeryShortWatchError("short"), WatchRecovery.RELIST, id="RF-8-short"),
         pytest.param(ZeroDivisionError(), WatchRecovery.RELIST, id="RF-1-defect"),
     ],
-)
+)  # fmt: skip
 def test_each_failure_has_its_remedy(error, expected):
     assert recovery_of(error) is expected
 

@@ -82,26 +82,16 @@ SAID = {**TEXT, "minLength": 1, "pattern": "^a"}
         (Annotated[str, FIELD], SAID),
         (list[Annotated[str, FIELD]], {"type": "array", "items": SAID}),
         (Optional[Annotated[str, FIELD]], {**SAID, "nullable": True}),  # noqa: UP045
-        (
-            Annotated[list[str], at.Len(1, 3)],
-            {"type": "array", "items": TEXT, "minItems": 1, "maxItems": 3},
-        ),
-        (
-            Annotated[dict[str, str], at.MaxLen(3)],
-            {"type": "object", "additionalProperties": TEXT, "maxProperties": 3},
-        ),
-        (
-            list[Annotated[str, pydantic.StringConstraints(max_length=3)]],
-            {"type": "array", "items": {**TEXT, "maxLength": 3}},
-        ),
-        (
-            list[Annotated[str, pydantic.Field(pattern=re.compile("b"))]],
-            {"type": "array", "items": {**TEXT, "pattern": "b"}},
-        ),
-        (
-            Annotated[str, Schema(enum=["a"], example={})] | None,
-            {**TEXT, "enum": ["a"], "example": {}, "nullable": True},
-        ),
+        (Annotated[list[str], at.Len(1, 3)],
+         {"type": "array", "items": TEXT, "minItems": 1, "maxItems": 3}),
+        (Annotated[dict[str, str], at.MaxLen(3)],
+         {"type": "object", "additionalProperties": TEXT, "maxProperties": 3}),
+        (list[Annotated[str, pydantic.StringConstraints(max_length=3)]],
+         {"type": "array", "items": {**TEXT, "maxLength": 3}}),
+        (list[Annotated[str, pydantic.Field(pattern=re.compile("b"))]],
+         {"type": "array", "items": {**TEXT, "pattern": "b"}}),
+        (Annotated[str, Schema(enum=["a"], example={})] | None,
+         {**TEXT, "enum": ["a"], "example": {}, "nullable": True}),
         (
             Annotated[int, at.Ge(1)] | Annotated[str, at.MaxLen(3)],
             {
@@ -124,7 +114,7 @@ SAID = {**TEXT, "minLength": 1, "pattern": "^a"}
         (Annotated[str, at.doc("Prose.")], {"description": "Prose.", **TEXT}),
         (Annotated[int, pydantic.Strict()], INT),
     ],
-)
+)  # fmt: skip
 def test_a_constraint_reaches_the_schema_from_any_depth(make, hint, expected):
     assert schema_of(make(hint)) == expected
 
@@ -139,15 +129,9 @@ def test_all_constraints_of_a_type_hold():
     ("hint", "said"),
     [
         (list[Annotated[str, at.Predicate(str.islower)]], "Predicate.*cannot be expr"),
-        (
-            Annotated[datetime, at.Timezone(None)] | None,
-            "Timezone.*cannot be expressed",
-        ),
+        (Annotated[datetime, at.Timezone(None)] | None, "Timezone.*cannot be expressed"),
         (dict[str, Annotated[str, pydantic.AfterValidator(str.strip)]], "AfterValidat"),
-        (
-            Annotated[str, pydantic.StringConstraints(strip_whitespace=True)],
-            "cannot be expressed",
-        ),
+        (Annotated[str, pydantic.StringConstraints(strip_whitespace=True)], "cannot be expressed"),
         (Annotated[float, pydantic.Field(decimal_places=2)], "cannot be expressed"),
         (
             Annotated[str, pydantic.Field(pattern=re.compile("b", re.IGNORECASE))],
@@ -159,7 +143,7 @@ def test_all_constraints_of_a_type_hold():
         (Annotated[int, at.Ge(1)] | float, "said of the whole union"),
         (list[Annotated[float, at.Lt(math.inf)]], "maximum is inf, which JSON"),
     ],
-)
+)  # fmt: skip
 def test_a_constraint_that_no_schema_has_is_refused_at_declaration(make, hint, said):
     with pytest.raises(ResourceError, match=said) as caught:
         declared(make(hint))

@@ -75,15 +75,9 @@ INT_OR_STRING = {
         (int | None, {**INT, "nullable": True}),
         (list[int], {"type": "array", "items": INT}),
         (tuple[int, ...], {"type": "array", "items": INT}),
-        (
-            list[str | None],
-            {"type": "array", "items": {"type": "string", "nullable": True}},
-        ),
+        (list[str | None], {"type": "array", "items": {"type": "string", "nullable": True}}),
         (dict[str, int], {"type": "object", "additionalProperties": INT}),
-        (
-            dict[str, Any],
-            {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
-        ),
+        (dict[str, Any], {"type": "object", "x-kubernetes-preserve-unknown-fields": True}),
         (Any, {"x-kubernetes-preserve-unknown-fields": True}),
         (Literal["a", "b"], {"type": "string", "enum": ["a", "b"]}),
         (Size, {"type": "integer", "enum": [1, 2]}),
@@ -102,31 +96,15 @@ INT_OR_STRING = {
                 "required": ["key"],
             },
         ),
-        (
-            Annotated[int, Schema(minimum=1, maximum=9, multiple_of=2)],
-            {**INT, "minimum": 1, "maximum": 9, "multipleOf": 2},
-        ),
-        (
-            Annotated[float, Schema(minimum=0, exclusive_minimum=True)],
-            {"type": "number", "minimum": 0, "exclusiveMinimum": True},
-        ),
-        (
-            Annotated[str, Schema(pattern="^a", min_length=1, max_length=3)],
-            {"type": "string", "pattern": "^a", "minLength": 1, "maxLength": 3},
-        ),
-        (
-            Annotated[str, Schema(format="ipv4", title="Address", example="10.0.0.1")],
-            {
-                "type": "string",
-                "format": "ipv4",
-                "title": "Address",
-                "example": "10.0.0.1",
-            },
-        ),
-        (
-            Annotated[str, Schema(enum=["a", "b"])],
-            {"type": "string", "enum": ["a", "b"]},
-        ),
+        (Annotated[int, Schema(minimum=1, maximum=9, multiple_of=2)],
+         {**INT, "minimum": 1, "maximum": 9, "multipleOf": 2}),
+        (Annotated[float, Schema(minimum=0, exclusive_minimum=True)],
+         {"type": "number", "minimum": 0, "exclusiveMinimum": True}),
+        (Annotated[str, Schema(pattern="^a", min_length=1, max_length=3)],
+         {"type": "string", "pattern": "^a", "minLength": 1, "maxLength": 3}),
+        (Annotated[str, Schema(format="ipv4", title="Address", example="10.0.0.1")],
+         {"type": "string", "format": "ipv4", "title": "Address", "example": "10.0.0.1"}),
+        (Annotated[str, Schema(enum=["a", "b"])], {"type": "string", "enum": ["a", "b"]}),
         (
             Annotated[list[str], Schema(unique=True, max_length=3)],
             {
@@ -145,14 +123,10 @@ INT_OR_STRING = {
                 "x-kubernetes-map-type": "atomic",
             },
         ),
-        (
-            Annotated[list[str], Schema(items=Schema(min_length=2))],
-            {"type": "array", "items": {"type": "string", "minLength": 2}},
-        ),
-        (
-            list[Annotated[str, Schema(min_length=2)]],
-            {"type": "array", "items": {"type": "string", "minLength": 2}},
-        ),
+        (Annotated[list[str], Schema(items=Schema(min_length=2))],
+         {"type": "array", "items": {"type": "string", "minLength": 2}}),
+        (list[Annotated[str, Schema(min_length=2)]],
+         {"type": "array", "items": {"type": "string", "minLength": 2}}),
         (
             Annotated[int, Schema(rules=[Rule("self > 1", "more", reason="FieldValueInvalid")])],
             {
@@ -234,11 +208,7 @@ class Loop:
         (Annotated[int, Schema(pattern="a")], {}, "pattern says nothing about integer"),
         (Annotated[int, Schema(min_length=1)], {}, "minLength says nothing about int"),
         (Annotated[Any, Schema(maximum=1)], {}, "nothing about a value of any type"),
-        (
-            Annotated[str, Schema(unique=True)],
-            {},
-            "unique, map_keys and atomic are for",
-        ),
+        (Annotated[str, Schema(unique=True)], {}, "unique, map_keys and atomic are for"),
         (Annotated[list[Item], Schema(unique=True)], {}, "unique is for lists of str"),
         (
             Annotated[list[str], Schema(unique=True, atomic=True)],
@@ -246,16 +216,8 @@ class Loop:
             "a list is one of unique, map_keys and atomic",
         ),
         (Annotated[list[Item], Schema(map_keys=["id"])], {}, "'id' is no plain field"),
-        (
-            Annotated[str, Schema(items=Schema())],
-            {},
-            "items are said of lists and maps",
-        ),
-        (
-            Annotated[str, Schema(preserve_unknown=True)],
-            {},
-            "is for objects, not string",
-        ),
+        (Annotated[str, Schema(items=Schema())], {}, "items are said of lists and maps"),
+        (Annotated[str, Schema(preserve_unknown=True)], {}, "is for objects, not string"),
         (Literal["a", 1], {}, "of one type"),
         (
             Annotated[int, Schema(minimum=1)],
@@ -268,7 +230,7 @@ class Loop:
             "its default must be one of a, not 'b'",
         ),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_a_structural_schema_is_refused(hint, default, said):
     with pytest.raises(ResourceError, match=said) as caught:
         schema_of(hint, **default)
@@ -382,17 +344,11 @@ def test_a_crd_says_all_that_was_declared():
 @pytest.mark.parametrize(
     ("said", "error"),
     [
-        (
-            {"columns": [PrinterColumn("Host", ".spec.hosts")]},
-            "column .spec.hosts: there",
-        ),
-        (
-            {"scale": ScalePaths(".spec.size")},
-            "scale .spec.size: there is no such field",
-        ),
+        ({"columns": [PrinterColumn("Host", ".spec.hosts")]}, "column .spec.hosts: there"),
+        ({"scale": ScalePaths(".spec.size")}, "scale .spec.size: there is no such field"),
         ({"selectable": [".spec.nobody"]}, "selectable .spec.nobody: there is no such"),
     ],
-)
+)  # fmt: skip
 def test_a_path_that_leads_nowhere_is_refused(said, error):
     with pytest.raises(ResourceError, match=error):
         crd_of(version("Site", "v1", SiteSpec, **said))
@@ -427,34 +383,22 @@ def test_rules_with_functions_of_kubernetes_are_taken_with_the_engine_or_without
     [
         (SiteSpec, {"short_names": ["A B"]}, r"spec\.names\.shortNames\[0\]: .*label"),
         (SiteSpec, {"categories": ["all", ""]}, r"spec\.names\.categories\[1\]"),
-        (
-            SiteSpec,
-            {"selectable": [".spec"]},
-            r"selectableFields.* must point to a field",
-        ),
+        (SiteSpec, {"selectable": [".spec"]}, r"selectableFields.* must point to a field"),
         (SiteSpec, {"deprecated": "x" * 257}, "deprecationWarning.* 256 characters"),
         (SiteSpec, {"columns": [PrinterColumn("", ".spec.host")]}, r"\.name: Required"),
         (Odd, {}, r"properties\[host\]\.pattern: .*valid regular expression"),
         (Frozen, {}, "oldSelf cannot be used on the uncorrelatable portion"),
         (SiteSpec, {"rules": [Rule("true", " ")]}, "message: .*must be non-empty"),
         (SiteSpec, {"rules": [Rule("self.spec.hots == ''")]}, "undefined field 'hots'"),
-        (
-            SiteSpec,
-            {"rules": [Rule("size(self.spec.host)")]},
-            "must evaluate to a bool",
-        ),
-        (
-            SiteSpec,
-            {"rules": [Rule("ip(self.spec.host) == 1")]},
-            "no matching overload",
-        ),
+        (SiteSpec, {"rules": [Rule("size(self.spec.host)")]}, "must evaluate to a bool"),
+        (SiteSpec, {"rules": [Rule("ip(self.spec.host) == 1")]}, "no matching overload"),
         (
             Hosts,
             {"rules": [Rule("self.spec.hosts.all(a, self.spec.hosts.all(b, a <= b))")]},
             "exceeds budget",
         ),
     ],
-)
+)  # fmt: skip
 def test_a_crd_that_kubernetes_would_refuse_is_refused_here(spec, said, error):
     with pytest.raises(ResourceError, match=error):
         crd_of(version("Site", "v1", spec, **said))
@@ -579,50 +523,23 @@ def test_a_scope_cannot_change():
         ("b", {"type": "string", "pattern": "^a"}, ["must match ^a, not 'b'"]),
         ("ab", {"type": "string", "maxLength": 1}, ["has 2 characters, and 1 at most"]),
         (5, {"type": "integer", "maximum": 4}, ["must be 4 at most, not 5"]),
-        (
-            4,
-            {"type": "integer", "maximum": 4, "exclusiveMaximum": True},
-            ["must be less than 4, not 4"],
-        ),
-        (
-            3,
-            {"type": "integer", "minimum": 3, "exclusiveMinimum": True},
-            ["must be more than 3, not 3"],
-        ),
+        (4, {"type": "integer", "maximum": 4, "exclusiveMaximum": True},
+         ["must be less than 4, not 4"]),
+        (3, {"type": "integer", "minimum": 3, "exclusiveMinimum": True},
+         ["must be more than 3, not 3"]),
         (3, {"type": "integer", "multipleOf": 2}, ["must be a multiple of 2, not 3"]),
-        (
-            ["a", "a"],
-            {"type": "array", "x-kubernetes-list-type": "set"},
-            ["has 'a' twice"],
-        ),
-        (
-            [{"k": 1}, {"k": 1}],
-            {
-                "type": "array",
-                "x-kubernetes-list-type": "map",
-                "x-kubernetes-list-map-keys": ["k"],
-            },
-            ["has 1 twice"],
-        ),
+        (["a", "a"], {"type": "array", "x-kubernetes-list-type": "set"}, ["has 'a' twice"]),
+        ([{"k": 1}, {"k": 1}],
+         {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]},
+         ["has 1 twice"]),
         ([], {"type": "array", "minItems": 1}, ["has 0 items, and 1 at least"]),
-        (
-            {"a": 1},
-            {
-                "type": "object",
-                "required": ["b"],
-                "properties": {"a": {"type": "string"}},
-            },
-            [".b: is missing", ".a: must be a string, not 1"],
-        ),
-        (
-            {"a": [1]},
-            {
-                "type": "object",
-                "additionalProperties": {"type": "array", "items": {"type": "string"}},
-            },
-            [".a[0]: must be a string, not 1"],
-        ),
+        ({"a": 1},
+         {"type": "object", "required": ["b"], "properties": {"a": {"type": "string"}}},
+         [".b: is missing", ".a: must be a string, not 1"]),
+        ({"a": [1]},
+         {"type": "object", "additionalProperties": {"type": "array", "items": {"type": "string"}}},
+         [".a[0]: must be a string, not 1"]),
     ],
-)
+)  # fmt: skip
 def test_a_value_is_judged_as_the_server_would(value, schema, said):
     assert violations(value, schema) == said

@@ -70,7 +70,7 @@ class HandRegistration:
 
 
 class Remembering(ItemExponential):
-    """A limiter that remembers what it was asked."""
+    """A limiter that remembers its last key and error."""
 
     def delay(self, key, error=None):
         self.asked = (key, error)

@@ -21,51 +21,26 @@ def status_of(text):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        pytest.param(
-            head(b"Content-Length: 5", b"X-Two:a", b"x-two: b "),
-            ("POST", "/convert", 5, True, False),
-            id="usual",
-        ),
-        pytest.param(
-            head(start=b"GET /a?b=%20[] HTTP/1.1"),
-            ("GET", "/a?b=%20[]", 0, True, False),
-            id="query",
-        ),
-        pytest.param(
-            head(start=b"GET https://other:1/a HTTP/1.1"),
-            ("GET", "/a", 0, True, False),
-            id="whole-url",
-        ),
-        pytest.param(
-            head(start=b"GET / HTTP/1.0", host=b""),
-            ("GET", "/", 0, False, False),
-            id="old",
-        ),
-        pytest.param(
-            head(b"Connection: Keep-Alive", start=b"GET / HTTP/1.0"),
-            ("GET", "/", 0, True, False),
-            id="old-kept",
-        ),
-        pytest.param(
-            head(b"connection: foo , CLOSE"),
-            ("POST", "/convert", 0, False, False),
-            id="close",
-        ),
-        pytest.param(
-            head(b"Expect: 100-Continue", b"Content-Length: 007"),
-            ("POST", "/convert", 7, True, True),
-            id="awaits-go",
-        ),
-        pytest.param(
-            head(host=b"Host:"), ("POST", "/convert", 0, True, False), id="empty-host"
-        ),
-        pytest.param(
-            head(host=b"Host: [::1]:9443"),
-            ("POST", "/convert", 0, True, False),
-            id="ipv6",
-        ),
+        pytest.param(head(b"Content-Length: 5", b"X-Two:a", b"x-two: b "),
+                     ("POST", "/convert", 5, True, False), id="usual"),
+        pytest.param(head(start=b"GET /a?b=%20[] HTTP/1.1"),
+                     ("GET", "/a?b=%20[]", 0, True, False), id="query"),
+        pytest.param(head(start=b"GET https://other:1/a HTTP/1.1"),
+                     ("GET", "/a", 0, True, False), id="whole-url"),
+        pytest.param(head(start=b"GET / HTTP/1.0", host=b""), ("GET", "/", 0, False, False),
+                     id="old"),
+        pytest.param(head(b"Connection: Keep-Alive", start=b"GET / HTTP/1.0"),
+                     ("GET", "/", 0, True, False), id="old-kept"),
+        pytest.param(head(b"connection: foo , CLOSE"), ("POST", "/convert", 0, False, False),
+                     id="close"),
+        pytest.param(head(b"Expect: 100-Continue", b"Content-Length: 007"),
+                     ("POST", "/convert", 7, True, True), id="awaits-go"),
+        pytest.param(head(host=b"Host:"), ("POST", "/convert", 0, True, False),
+                     id="empty-host"),
+        pytest.param(head(host=b"Host: [::1]:9443"), ("POST", "/convert", 0, True, False),
+                     id="ipv6"),
     ],
-)
+)  # fmt: skip
 def test_mg11_what_has_one_meaning_is_read(text, expected):
     read = parse_head(text)
     found = (read.method, read.target, read.body_bytes, read.keeps, read.awaits_go)

@@ -362,13 +362,7 @@ def late():
 @pytest.mark.parametrize(
     ("convert", "check", "code", "reason", "message"),
     [
-        (
-            fail,
-            lambda: None,
-            400,
-            "BadRequest",
-            "Widget one has no form in demo/v2: no such size",
-        ),
+        (fail, lambda: None, 400, "BadRequest", "Widget one has no form in demo/v2: no such size"),
         (
             lambda obj, _: obj | {"apiVersion": "demo/v3"},
             lambda: None,
@@ -376,16 +370,10 @@ def late():
             "BadRequest",
             "Widget one became demo/v3 Widget and not demo/v2 Widget",
         ),
-        (
-            lambda *_: pytest.fail("was asked"),
-            late,
-            504,
-            "Timeout",
-            "took too long",
-        ),
+        (lambda *_: pytest.fail("was asked"), late, 504, "Timeout", "took too long"),
     ],
     ids=["failed", "elsewhere", "late"],
-)
+)  # fmt: skip
 def test_wh6_a_batch_that_failed_says_why(convert, check, code, reason, message):
     request = {"desiredAPIVersion": "demo/v2", "objects": [ONE]}
     response, broken = converted(convert, request, check)

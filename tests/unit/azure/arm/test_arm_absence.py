@@ -23,11 +23,7 @@ BUS = f"{GROUP}/providers/Microsoft.ServiceBus/namespaces/ns"
         ("SubscriptionNotFound", BUS, Absence.NOT),
         ("SubscriptionNotFound", f"{BUS}/topics/t", Absence.NOT),
         ("SubscriptionNotFound", f"{BUS}/topics/t/subscriptions/s", Absence.SAID),
-        (
-            "SubscriptionNotFound",
-            f"{BUS}/topics/t/subscriptions/s/rules/r",
-            Absence.SAID,
-        ),
+        ("SubscriptionNotFound", f"{BUS}/topics/t/subscriptions/s/rules/r", Absence.SAID),
         ("InvalidResourceType", NETWORK, Absence.NOT),
         ("InvalidResourceNamespace", NETWORK, Absence.NOT),
         ("MissingSubscription", NETWORK, Absence.NOT),
@@ -35,13 +31,9 @@ BUS = f"{GROUP}/providers/Microsoft.ServiceBus/namespaces/ns"
         ("NamespaceNotFound", NETWORK, Absence.PERHAPS),
         ("ServerNotFound", NETWORK, Absence.PERHAPS),
         (UNKNOWN_CODE, NETWORK, Absence.PERHAPS),
-        (
-            UNKNOWN_CODE,
-            f"{GROUP}/providers/Microsoft.Synapse/workspaces/w",
-            Absence.SAID,
-        ),
+        (UNKNOWN_CODE, f"{GROUP}/providers/Microsoft.Synapse/workspaces/w", Absence.SAID),
     ],
-)
+)  # fmt: skip
 def test_v3_a_code_says_what_is_absent(code, url, expected):
     assert absence(code, url) is expected
 

@@ -80,41 +80,22 @@ def stated(code, status=409):
 
 ENVELOPES = {
     "E1-nested": ({"error": {"code": "C", "message": "m"}}, "C", "m"),
-    "E1-details-null": (
-        {"error": {"code": "C", "message": "m", "details": None, "target": None}},
-        "C",
-        "m",
-    ),
-    "E1-additional-info-null": (
-        {"error": {"code": "C", "message": "m", "additionalInfo": None}},
-        "C",
-        "m",
-    ),
+    "E1-details-null": ({"error": {"code": "C", "message": "m", "details": None, "target": None}},
+                        "C", "m"),
+    "E1-additional-info-null": ({"error": {"code": "C", "message": "m", "additionalInfo": None}},
+                                "C", "m"),
     "E1-additional-info-without-info": (
         {"error": {"code": "C", "message": "m", "additionalInfo": [{"type": "t"}]}},
         "C",
         "m",
     ),
-    "E1-extra-keys": (
-        {"error": {"code": "C", "message": "m", "subCode": 3, "traceId": "x"}},
-        "C",
-        "m",
-    ),
-    "E1-code-without-message": (
-        {"error": {"code": "C"}},
-        "C",
-        "There was an unknown deployment error",
-    ),
-    "E1-repeated-at-top": (
-        {"error": {"code": "C", "message": "m"}, "code": "D", "message": "n"},
-        "C",
-        "m",
-    ),
-    "E2-top-level": (
-        {"code": "C", "message": "m", "details": [], "subcode": ""},
-        "C",
-        "m",
-    ),
+    "E1-extra-keys": ({"error": {"code": "C", "message": "m", "subCode": 3, "traceId": "x"}},
+                      "C", "m"),
+    "E1-code-without-message": ({"error": {"code": "C"}}, "C",
+                                "There was an unknown deployment error"),
+    "E1-repeated-at-top": ({"error": {"code": "C", "message": "m"}, "code": "D", "message": "n"},
+                           "C", "m"),
+    "E2-top-level": ({"code": "C", "message": "m", "details": [], "subcode": ""}, "C", "m"),
     "E2-cosmos": ({"code": "BadRequest", "message": "m\r\nx"}, "BadRequest", "m\r\nx"),
     "E2-capitals": (
         {
@@ -128,32 +109,18 @@ ENVELOPES = {
         "m",
     ),
     "E2-message-only": ({"Message": "m"}, "UnknownError", "m"),
-    "E2-number": (
-        {"code": 404002, "httpStatusCode": "NotFound", "message": "m"},
-        "404002",
-        "m",
-    ),
-    "E2-problem": (
-        {"type": "https://x", "title": "m", "status": 400, "traceId": "t"},
-        "UnknownError",
-        "m",
-    ),
+    "E2-number": ({"code": 404002, "httpStatusCode": "NotFound", "message": "m"}, "404002", "m"),
+    "E2-problem": ({"type": "https://x", "title": "m", "status": 400, "traceId": "t"},
+                   "UnknownError", "m"),
     "E3-string-error": ({"error": "m"}, "UnknownError", "m"),
-    "E3-oauth-error": (
-        {"error": "invalid", "message": "m"},
-        "UnknownError",
-        "invalid",
-    ),
+    "E3-oauth-error": ({"error": "invalid", "message": "m"}, "UnknownError", "invalid"),
     "E3-error-null": ({"error": None, "code": "C", "message": "m"}, "C", "m"),
     "E3-text": ("m", "UnknownError", "m"),
     "R4.6-no-members": ({}, "UnknownError", "There was an unknown deployment error"),
     "E3-list": ([1], "UnknownError", "There was an unknown deployment error"),
-    "E3-wrong-types": (
-        {"error": {"code": ["C"], "message": {"a": 1}, "details": "x"}},
-        "UnknownError",
-        "There was an unknown deployment error",
-    ),
-}
+    "E3-wrong-types": ({"error": {"code": ["C"], "message": {"a": 1}, "details": "x"}},
+                       "UnknownError", "There was an unknown deployment error"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("body", "code", "message"), ENVELOPES.values(), ids=ENVELOPES)

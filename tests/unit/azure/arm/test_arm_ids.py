@@ -22,79 +22,31 @@ NET = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Network"
 VAULT = "/providers/Microsoft.Management/managementGroups/m"
 
 SCOPES = {
-    "I1-subscription": (
-        "/subscriptions/s",
-        "Microsoft.Resources/subscriptions",
-        "s",
-        "",
-    ),
-    "I1-resource-group": (
-        "/subscriptions/s/resourceGroups/g",
-        "Microsoft.Resources/resourceGroups",
-        "g",
-        "/subscriptions/s",
-    ),
-    "I1-top-level": (
-        f"{NET}/virtualNetworks/v",
-        "Microsoft.Network/virtualNetworks",
-        "v",
-        "/subscriptions/s/resourceGroups/g",
-    ),
-    "I1-nested": (
-        f"{NET}/virtualNetworks/v/subnets/n",
-        "Microsoft.Network/virtualNetworks/subnets",
-        "n",
-        "/subscriptions/s/resourceGroups/g",
-    ),
-    "I4-subscription": (
-        "/subscriptions/s/providers/Microsoft.Network/locations/westus",
-        "Microsoft.Network/locations",
-        "westus",
-        "/subscriptions/s",
-    ),
-    "I4-tenant": (
-        "/providers/Microsoft.Subscription/aliases/a",
-        "Microsoft.Subscription/aliases",
-        "a",
-        "",
-    ),
-    "I1-management-group": (
-        VAULT,
-        "Microsoft.Management/managementGroups",
-        "m",
-        "",
-    ),
-    "I4-under-management-group": (
-        f"{VAULT}/providers/Microsoft.Authorization/roleAssignments/r",
-        "Microsoft.Authorization/roleAssignments",
-        "r",
-        VAULT,
-    ),
-    "I4-extension": (
-        f"{NET}/virtualNetworks/v/providers/Microsoft.Authorization/roleAssignments/r",
-        "Microsoft.Authorization/roleAssignments",
-        "r",
-        f"{NET}/virtualNetworks/v",
-    ),
-    "I1-provider": (
-        "/subscriptions/s/providers/Microsoft.Network",
-        "Microsoft.Resources/providers",
-        "Microsoft.Network",
-        "/subscriptions/s",
-    ),
-    "I1-monitor": (
-        "/subscriptions/s/providers/Microsoft.Network/locations/westus/operations/o",
-        "Microsoft.Network/locations/operations",
-        "o",
-        "/subscriptions/s",
-    ),
-    "I1-list": (
-        f"{NET}/virtualNetworks",
-        "Microsoft.Network/virtualNetworks",
-        "",
-        "/subscriptions/s/resourceGroups/g",
-    ),
-}
+    "I1-subscription": ("/subscriptions/s", "Microsoft.Resources/subscriptions", "s", ""),
+    "I1-resource-group": ("/subscriptions/s/resourceGroups/g",
+                          "Microsoft.Resources/resourceGroups", "g", "/subscriptions/s"),
+    "I1-top-level": (f"{NET}/virtualNetworks/v", "Microsoft.Network/virtualNetworks", "v",
+                     "/subscriptions/s/resourceGroups/g"),
+    "I1-nested": (f"{NET}/virtualNetworks/v/subnets/n",
+                  "Microsoft.Network/virtualNetworks/subnets", "n",
+                  "/subscriptions/s/resourceGroups/g"),
+    "I4-subscription": ("/subscriptions/s/providers/Microsoft.Network/locations/westus",
+                        "Microsoft.Network/locations", "westus", "/subscriptions/s"),
+    "I4-tenant": ("/providers/Microsoft.Subscription/aliases/a",
+                  "Microsoft.Subscription/aliases", "a", ""),
+    "I1-management-group": (VAULT, "Microsoft.Management/managementGroups", "m", ""),
+    "I4-under-management-group": (f"{VAULT}/providers/Microsoft.Authorization/roleAssignments/r",
+                                  "Microsoft.Authorization/roleAssignments", "r", VAULT),
+    "I4-extension": (f"{NET}/virtualNetworks/v/providers/Microsoft.Authorization/roleAssignments/r",
+                     "Microsoft.Authorization/roleAssignments", "r",
+                     f"{NET}/virtualNetworks/v"),
+    "I1-provider": ("/subscriptions/s/providers/Microsoft.Network",
+                    "Microsoft.Resources/providers", "Microsoft.Network", "/subscriptions/s"),
+    "I1-monitor": ("/subscriptions/s/providers/Microsoft.Network/locations/westus/operations/o",
+                   "Microsoft.Network/locations/operations", "o", "/subscriptions/s"),
+    "I1-list": (f"{NET}/virtualNetworks", "Microsoft.Network/virtualNetworks", "",
+                "/subscriptions/s/resourceGroups/g"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(

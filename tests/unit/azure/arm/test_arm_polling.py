@@ -102,11 +102,7 @@ FAILED = {
     ),
     "L24-no-error": (PUT, answer(200, {"status": "Failed"}), "Failed"),
     "L24-error-empty": (PUT, answer(200, {"status": "Failed", "error": {}}), "Failed"),
-    "L24-error-text": (
-        PUT,
-        answer(200, {"status": "Failed", "error": "boom"}),
-        "Failed",
-    ),
+    "L24-error-text": (PUT, answer(200, {"status": "Failed", "error": "boom"}), "Failed"),
     "L24-error-in-properties": (
         PUT,
         answer(200, {"status": "Failed", "properties": {"error": {"code": "X"}}}),
@@ -120,14 +116,10 @@ FAILED = {
         "OperationCancelled",
     ),
     "L11-resource-failed": (LOCATION, answer(200, resource("Failed")), "Failed"),
-    "L11-status-failed": (
-        LOCATION,
-        answer(200, {"status": "Failed", "error": {"code": "X"}}),
-        "X",
-    ),
+    "L11-status-failed": (LOCATION, answer(200, {"status": "Failed", "error": {"code": "X"}}), "X"),
     "L14-resource-failed": (PUT, answer(200, resource("Failed")), "Failed"),
     "L5-failed": (BODY, answer(200, resource("Failed")), "Failed"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("token", "given"), DONE.values(), ids=DONE)

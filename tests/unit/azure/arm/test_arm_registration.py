@@ -36,21 +36,15 @@ def refusal(status=409, code="MissingSubscriptionRegistration", url=URL, **error
             id="PR2-target",
         ),
         pytest.param(refusal(message=MESSAGE), "Microsoft.Said", id="PR2-message"),
-        pytest.param(
-            refusal(details=[{"target": "no namespace"}]), "Microsoft.Own", id="PR2-url"
-        ),
+        pytest.param(refusal(details=[{"target": "no namespace"}]), "Microsoft.Own", id="PR2-url"),
         pytest.param(
             refusal(code="missingsubscriptionregistration"),
             "Microsoft.Own",
             id="PR1-case",
         ),
-        pytest.param(
-            refusal(code="SubscriptionNotRegistered"),
-            "Microsoft.Own",
-            id="PR1-relative",
-        ),
+        pytest.param(refusal(code="SubscriptionNotRegistered"), "Microsoft.Own", id="PR1-relative"),
     ],
-)
+)  # fmt: skip
 def test_pr2_the_namespace_is_found(error, namespace):
     assert needed(error) == ("s", namespace)
 

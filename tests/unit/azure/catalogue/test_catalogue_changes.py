@@ -109,25 +109,13 @@ def test_the_message_names_the_object_and_what_to_do():
     [
         (VNET, {}, "vnet", "vnet"),
         (VNET, {"azureName": "other"}, "vnet", "other"),
-        (
-            ASSIGNMENT,
-            {"owner": {"armId": RG_ID}},
-            "myroleassignment",
-            "d4312672-a98e-5ffe-9831-728f273607a3",
-        ),
-        (
-            ASSIGNMENT,
-            {"owner": {"armId": RG_ID}},
-            "0D3D5A4C-1F0E-4DF5-8F0C-AB4D9C5E1C9B",
-            "0D3D5A4C-1F0E-4DF5-8F0C-AB4D9C5E1C9B",
-        ),
+        (ASSIGNMENT, {"owner": {"armId": RG_ID}}, "myroleassignment",
+         "d4312672-a98e-5ffe-9831-728f273607a3"),
+        (ASSIGNMENT, {"owner": {"armId": RG_ID}}, "0D3D5A4C-1F0E-4DF5-8F0C-AB4D9C5E1C9B",
+         "0D3D5A4C-1F0E-4DF5-8F0C-AB4D9C5E1C9B"),
         (ASSIGNMENT, {}, "myroleassignment", None),
-        (
-            version("dbforpostgresql.azure.com/FlexibleServersAdministrator"),
-            {"azureNameFromConfig": {"name": "c", "key": "k"}},
-            "admin",
-            None,
-        ),
+        (version("dbforpostgresql.azure.com/FlexibleServersAdministrator"),
+         {"azureNameFromConfig": {"name": "c", "key": "k"}}, "admin", None),
         (version("storage.azure.com/StorageAccountsBlobService"), {}, "blobs", None),
         (DOMAIN, {"domainManagement": "AzureManaged"}, "mine", "AzureManagedDomain"),
         (DOMAIN, {"domainManagement": "CustomerManaged"}, "a.example", "a.example"),
@@ -147,7 +135,7 @@ def test_the_message_names_the_object_and_what_to_do():
         "sender",
         "user",
     ],
-)
+)  # fmt: skip
 def test_r10_1_the_azure_name_by_default(kind, spec, name, expected):
     given = obj(spec, name)
 

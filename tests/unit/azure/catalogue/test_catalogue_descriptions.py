@@ -75,36 +75,23 @@ def test_all_versions_stay_below_the_limits(complete):
 @pytest.mark.parametrize(
     ("group", "kind", "path", "said"),
     [
-        (
-            "storage",
-            "StorageAccount",
-            "",
-            "/azure/templates/microsoft.storage/2025-06-01/storageaccounts",
-        ),
+        ("storage", "StorageAccount", "",
+         "/azure/templates/microsoft.storage/2025-06-01/storageaccounts"),
         ("storage", "StorageAccount", "spec.sku.name", "ARM: sku.name"),
         ("storage", "StorageAccount", "spec.azureName", "cannot change once"),
         ("network", "VirtualNetworksSubnet", "spec.owner", "VirtualNetwork (network."),
         ("authorization", "RoleAssignment", "spec.owner", "by group, kind and name"),
         ("compute", "VirtualMachine", "spec.osProfile.adminPassword", "Secret: "),
-        (
-            "network",
-            "LoadBalancer",
-            "spec.frontendIPConfigurations.publicIPAddress.reference",
-            "ARM: properties.frontendIPConfigurations[].properties.publicIPAddress.id",
-        ),
+        ("network", "LoadBalancer", "spec.frontendIPConfigurations.publicIPAddress.reference",
+         "ARM: properties.frontendIPConfigurations[].properties.publicIPAddress.id"),
         ("storage", "StorageAccount", "spec.operatorSpec.secrets.key1", "key1"),
         ("storage", "StorageAccount", "status.conditions.reason", "One word"),
         ("storage", "StorageAccount", "status.sku.name", "ARM: sku.name"),
-        (
-            "storage",
-            "StorageAccount",
-            "status.accessTier",
-            "ARM: properties.accessTier",
-        ),
+        ("storage", "StorageAccount", "status.accessTier", "ARM: properties.accessTier"),
         ("storage", "StorageAccount", "status.provisioningState", "From ARM."),
         ("containerservice", "ManagedCluster", "status.sku.name", "From ARM."),
     ],
-)
+)  # fmt: skip
 def test_facts_are_said(group, kind, path, said):
     assert said in explained(f"{group}.azure.com", kind, path)
 

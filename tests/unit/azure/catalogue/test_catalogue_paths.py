@@ -26,57 +26,28 @@ HUNG = "providers/Microsoft.Insights/diagnosticSettings/it"
 @pytest.mark.parametrize(
     ("kind", "owner_id", "expected"),
     [
-        pytest.param(
-            "resources.azure.com/ResourceGroup",
-            "",
-            f"/subscriptions/{SUB}/resourceGroups/it",
-            id="R11.1-resource-group",
-        ),
-        pytest.param(
-            "network.azure.com/VirtualNetwork",
-            RG,
-            f"{RG}/providers/Microsoft.Network/virtualNetworks/it",
-            id="one-level",
-        ),
-        pytest.param(
-            "network.azure.com/VirtualNetworksSubnet",
-            VNET,
-            f"{VNET}/subnets/it",
-            id="R11.2-two-levels",
-        ),
-        pytest.param(
-            "sql.azure.com/ServersDatabasesSecurityAlertPolicy",
-            f"{RG}/providers/Microsoft.Sql/servers/s/databases/d",
-            f"{RG}/providers/Microsoft.Sql/servers/s/databases/d"
-            "/securityAlertPolicies/it",
-            id="R11.2-three-levels",
-        ),
+        pytest.param("resources.azure.com/ResourceGroup", "",
+                     f"/subscriptions/{SUB}/resourceGroups/it", id="R11.1-resource-group"),
+        pytest.param("network.azure.com/VirtualNetwork", RG,
+                     f"{RG}/providers/Microsoft.Network/virtualNetworks/it", id="one-level"),
+        pytest.param("network.azure.com/VirtualNetworksSubnet", VNET, f"{VNET}/subnets/it",
+                     id="R11.2-two-levels"),
+        pytest.param("sql.azure.com/ServersDatabasesSecurityAlertPolicy",
+                     f"{RG}/providers/Microsoft.Sql/servers/s/databases/d",
+                     f"{RG}/providers/Microsoft.Sql/servers/s/databases/d/securityAlertPolicies/it",
+                     id="R11.2-three-levels"),
         pytest.param(EXTENSION, RG, f"{RG}/{HUNG}", id="R11.3-on-a-group"),
         pytest.param(EXTENSION, VNET, f"{VNET}/{HUNG}", id="R11.3-on-a-resource"),
-        pytest.param(
-            EXTENSION,
-            "/providers/Microsoft.Management/managementGroups/mg",
-            f"/providers/Microsoft.Management/managementGroups/mg/{HUNG}",
-            id="R11.3-on-a-tenant-resource",
-        ),
-        pytest.param(
-            EXTENSION,
-            f"{RG}/providers/Microsoft.Insights/components/c",
-            f"{RG}/providers/Microsoft.Insights/components/c/{HUNG}",
-            id="R11.3-on-its-own-provider",
-        ),
-        pytest.param(
-            "network.azure.com/VirtualNetworksSubnet",
-            f"{VNET}/",
-            f"{VNET}/subnets/it",
-            id="R11.4-trailing-slash",
-        ),
-        pytest.param(
-            "subscription.azure.com/Alias",
-            "",
-            "/providers/Microsoft.Subscription/aliases/it",
-            id="tenant",
-        ),
+        pytest.param(EXTENSION, "/providers/Microsoft.Management/managementGroups/mg",
+                     f"/providers/Microsoft.Management/managementGroups/mg/{HUNG}",
+                     id="R11.3-on-a-tenant-resource"),
+        pytest.param(EXTENSION, f"{RG}/providers/Microsoft.Insights/components/c",
+                     f"{RG}/providers/Microsoft.Insights/components/c/{HUNG}",
+                     id="R11.3-on-its-own-provider"),
+        pytest.param("network.azure.com/VirtualNetworksSubnet", f"{VNET}/",
+                     f"{VNET}/subnets/it", id="R11.4-trailing-slash"),
+        pytest.param("subscription.azure.com/Alias", "",
+                     "/providers/Microsoft.Subscription/aliases/it", id="tenant"),
         pytest.param(
             "network.azure.com/VirtualNetwork",
             f"/subscriptions/{SUB}/resourceGroups/microsoft.network",
@@ -84,15 +55,12 @@ HUNG = "providers/Microsoft.Insights/diagnosticSettings/it"
             "/providers/Microsoft.Network/virtualNetworks/it",
             id="D20-group-named-like-the-provider",
         ),
-        pytest.param(
-            "network.azure.com/TrafficManagerProfilesAzureEndpoint",
-            f"{RG}/providers/Microsoft.Network/trafficmanagerprofiles/p",
-            f"{RG}/providers/Microsoft.Network/trafficmanagerprofiles/p"
-            "/AzureEndpoints/it",
-            id="case-of-the-type-is-kept",
-        ),
+        pytest.param("network.azure.com/TrafficManagerProfilesAzureEndpoint",
+                     f"{RG}/providers/Microsoft.Network/trafficmanagerprofiles/p",
+                     f"{RG}/providers/Microsoft.Network/trafficmanagerprofiles/p/AzureEndpoints/it",
+                     id="case-of-the-type-is-kept"),
     ],
-)
+)  # fmt: skip
 def test_arm_id(kind, owner_id, expected):
     assert place(kind, owner_id) == expected
 

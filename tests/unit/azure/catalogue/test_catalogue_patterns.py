@@ -18,19 +18,13 @@ def chosen(pattern):
         ("resources.azure.com/ResourceGroup", ["resources.azure.com/ResourceGroup"]),
         ("RESOURCES.azure.com/resourcegroup", ["resources.azure.com/ResourceGroup"]),
         ("resources*", ["resources.azure.com/ResourceGroup"]),
-        (
-            "*/vault;search*;",
-            ["keyvault.azure.com/Vault", "search.azure.com/SearchService"],
-        ),
-        (
-            "resources.azure.com/ResourceGrou?",
-            ["resources.azure.com/ResourceGroup"],
-        ),
+        ("*/vault;search*;", ["keyvault.azure.com/Vault", "search.azure.com/SearchService"]),
+        ("resources.azure.com/ResourceGrou?", ["resources.azure.com/ResourceGroup"]),
         (["*/Vault", "*/ResourceGroup"], None),
         ("", []),
         (" ; ", []),
     ],
-)
+)  # fmt: skip
 def test_globs(pattern, expected):
     if expected is None:
         expected = ["keyvault.azure.com/Vault", "resources.azure.com/ResourceGroup"]

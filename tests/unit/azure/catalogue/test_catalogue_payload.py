@@ -82,12 +82,8 @@ CASES = [
         },
         id="1-kind-of-a-newer-release",
     ),
-    pytest.param(
-        VNET,
-        {"addressSpace": SPACE},
-        {"name": "it", "properties": {"addressSpace": SPACE}},
-        id="2-nested-object",
-    ),
+    pytest.param(VNET, {"addressSpace": SPACE},
+                 {"name": "it", "properties": {"addressSpace": SPACE}}, id="2-nested-object"),
     pytest.param(
         "documentdb.azure.com/SqlDatabaseContainer",
         {
@@ -124,15 +120,9 @@ CASES = [
         },
         id="3-map-of-objects",
     ),
-    pytest.param(
-        VNET,
-        {"ipAllocations": []},
-        {"name": "it", "properties": {}},
-        id="4-container-of-an-empty-list",
-    ),
-    pytest.param(
-        VNET, {"location": "x"}, {"name": "it", "location": "x"}, id="4-no-container"
-    ),
+    pytest.param(VNET, {"ipAllocations": []}, {"name": "it", "properties": {}},
+                 id="4-container-of-an-empty-list"),
+    pytest.param(VNET, {"location": "x"}, {"name": "it", "location": "x"}, id="4-no-container"),
     pytest.param(
         VNET,
         {
@@ -149,36 +139,23 @@ CASES = [
         id="4-container-pool",
     ),
     pytest.param(VNET, {"azureName": "zzz"}, {"name": "it"}, id="5-name-only"),
-    pytest.param(
-        "cache.azure.com/Redis",
-        {"subnetReference": ref("Subnet", "s")},
-        {"name": "it", "properties": {"subnetId": "/ids/Subnet/s"}},
-        id="6-reference-by-name",
-    ),
-    pytest.param(
-        "cache.azure.com/Redis",
-        {"subnetReference": {"armId": RG}},
-        {"name": "it", "properties": {"subnetId": RG}},
-        id="6-reference-by-arm-id",
-    ),
-    pytest.param(
-        "insights.azure.com/ActivityLogAlert",
-        {"scopesReferences": [ref("A", "a"), {"armId": RG}]},
-        {"name": "it", "properties": {"scopes": ["/ids/A/a", RG]}},
-        id="7-list-of-references",
-    ),
-    pytest.param(
-        "authorization.azure.com/RoleAssignment",
-        {"roleDefinitionReference": {"wellKnownName": "Reader"}},
-        {"name": "it", "properties": {"roleDefinitionId": "Reader"}},
-        id="8-well-known-name",
-    ),
-    pytest.param(
-        "authorization.azure.com/RoleAssignment",
-        {"roleDefinitionReference": ref("RoleDefinition", "mine")},
-        {"name": "it", "properties": {"roleDefinitionId": "/ids/RoleDefinition/mine"}},
-        id="8-well-known-reference-by-name",
-    ),
+    pytest.param("cache.azure.com/Redis", {"subnetReference": ref("Subnet", "s")},
+                 {"name": "it", "properties": {"subnetId": "/ids/Subnet/s"}},
+                 id="6-reference-by-name"),
+    pytest.param("cache.azure.com/Redis", {"subnetReference": {"armId": RG}},
+                 {"name": "it", "properties": {"subnetId": RG}}, id="6-reference-by-arm-id"),
+    pytest.param("insights.azure.com/ActivityLogAlert",
+                 {"scopesReferences": [ref("A", "a"), {"armId": RG}]},
+                 {"name": "it", "properties": {"scopes": ["/ids/A/a", RG]}},
+                 id="7-list-of-references"),
+    pytest.param("authorization.azure.com/RoleAssignment",
+                 {"roleDefinitionReference": {"wellKnownName": "Reader"}},
+                 {"name": "it", "properties": {"roleDefinitionId": "Reader"}},
+                 id="8-well-known-name"),
+    pytest.param("authorization.azure.com/RoleAssignment",
+                 {"roleDefinitionReference": ref("RoleDefinition", "mine")},
+                 {"name": "it", "properties": {"roleDefinitionId": "/ids/RoleDefinition/mine"}},
+                 id="8-well-known-reference-by-name"),
     pytest.param(
         "app.azure.com/ContainerApp",
         {
@@ -202,24 +179,14 @@ CASES = [
         },
         id="9-identities",
     ),
-    pytest.param(
-        "apimanagement.azure.com/User",
-        {"password": {"name": "s", "key": "k"}},
-        {"name": "it", "properties": {"password": "secret s/k"}},
-        id="10-secret",
-    ),
-    pytest.param(
-        "apimanagement.azure.com/Logger",
-        {"credentials": {"name": "s"}},
-        {"name": "it", "properties": {"credentials": {"a": "1", "b": "from s"}}},
-        id="11-secret-map",
-    ),
-    pytest.param(
-        "sql.azure.com/ServersAdministrator",
-        {"sidFromConfig": {"name": "c", "key": "k"}},
-        {"name": "it", "properties": {"sid": "config c/k"}},
-        id="12-config-map",
-    ),
+    pytest.param("apimanagement.azure.com/User", {"password": {"name": "s", "key": "k"}},
+                 {"name": "it", "properties": {"password": "secret s/k"}}, id="10-secret"),
+    pytest.param("apimanagement.azure.com/Logger", {"credentials": {"name": "s"}},
+                 {"name": "it", "properties": {"credentials": {"a": "1", "b": "from s"}}},
+                 id="11-secret-map"),
+    pytest.param("sql.azure.com/ServersAdministrator",
+                 {"sidFromConfig": {"name": "c", "key": "k"}},
+                 {"name": "it", "properties": {"sid": "config c/k"}}, id="12-config-map"),
     pytest.param(
         "insights.azure.com/ActionGroup",
         {
@@ -235,12 +202,10 @@ CASES = [
         },
         id="13-from-secret",
     ),
-    pytest.param(
-        "insights.azure.com/Workbook",
-        {"tags": {"outer": "1"}, "properties_tags": ["inner"]},
-        {"name": "it", "tags": {"outer": "1"}, "properties": {"tags": ["inner"]}},
-        id="14-rename",
-    ),
+    pytest.param("insights.azure.com/Workbook",
+                 {"tags": {"outer": "1"}, "properties_tags": ["inner"]},
+                 {"name": "it", "tags": {"outer": "1"}, "properties": {"tags": ["inner"]}},
+                 id="14-rename"),
     pytest.param(
         "cdn.azure.com/Secret",
         {
@@ -252,39 +217,22 @@ CASES = [
         {"name": "it", "properties": {"parameters": {"type": "ManagedCertificate"}}},
         id="15-union",
     ),
-    pytest.param(
-        "kusto.azure.com/Database",
-        {"readWriteDatabase": {"kind": "ReadWrite", "location": "westus"}},
-        {"kind": "ReadWrite", "location": "westus", "name": "it"},
-        id="16-union-at-the-root-is-named",
-    ),
-    pytest.param(
-        "containerservice.azure.com/Fleet",
-        {"location": "westus"},
-        {"name": "it", "location": "westus", "tags": None},
-        id="17-explicit-collection",
-    ),
-    pytest.param(
-        "cdn.azure.com/Secret",
-        {"parameters": {"managedCertificate": {"type": ""}}},
-        {"name": "it", "properties": {"parameters": {}}},
-        id="18-empty-required-text",
-    ),
-    pytest.param(
-        VNET,
-        {"tags": {}, "addressSpace": {"addressPrefixes": []}, "location": ""},
-        {"name": "it", "location": "", "properties": {"addressSpace": {}}},
-        id="19-empty-collections",
-    ),
-    pytest.param(
-        VNET,
-        {"bgpCommunities": {}, "flowTimeoutInMinutes": 0, "enableDdosProtection": None},
-        {
-            "name": "it",
-            "properties": {"bgpCommunities": {}, "flowTimeoutInMinutes": 0},
-        },
-        id="19-empty-object-and-zero-are-sent",
-    ),
+    pytest.param("kusto.azure.com/Database",
+                 {"readWriteDatabase": {"kind": "ReadWrite", "location": "westus"}},
+                 {"kind": "ReadWrite", "location": "westus", "name": "it"},
+                 id="16-union-at-the-root-is-named"),
+    pytest.param("containerservice.azure.com/Fleet", {"location": "westus"},
+                 {"name": "it", "location": "westus", "tags": None},
+                 id="17-explicit-collection"),
+    pytest.param("cdn.azure.com/Secret", {"parameters": {"managedCertificate": {"type": ""}}},
+                 {"name": "it", "properties": {"parameters": {}}}, id="18-empty-required-text"),
+    pytest.param(VNET, {"tags": {}, "addressSpace": {"addressPrefixes": []}, "location": ""},
+                 {"name": "it", "location": "", "properties": {"addressSpace": {}}},
+                 id="19-empty-collections"),
+    pytest.param(VNET,
+                 {"bgpCommunities": {}, "flowTimeoutInMinutes": 0, "enableDdosProtection": None},
+                 {"name": "it", "properties": {"bgpCommunities": {}, "flowTimeoutInMinutes": 0}},
+                 id="19-empty-object-and-zero-are-sent"),
     pytest.param(
         "dbforpostgresql.azure.com/FlexibleServersAdministrator",
         {
@@ -320,19 +268,14 @@ CASES = [
         },
         id="21-compatibility-pair",
     ),
-    pytest.param(
-        "network.azure.com/RouteTable",
-        {"location": "westus", "routes": [{"name": "no field"}]},
-        {"name": "it", "location": "westus"},
-        id="22-children-are-not-mapped",
-    ),
-    pytest.param(
-        "quota.azure.com/Quota",
-        {"properties": {"properties": {}, "resourceType": "cores"}},
-        {"name": "it", "properties": {"properties": {}, "resourceType": "cores"}},
-        id="j-empty-json-is-sent",
-    ),
-]
+    pytest.param("network.azure.com/RouteTable",
+                 {"location": "westus", "routes": [{"name": "no field"}]},
+                 {"name": "it", "location": "westus"}, id="22-children-are-not-mapped"),
+    pytest.param("quota.azure.com/Quota",
+                 {"properties": {"properties": {}, "resourceType": "cores"}},
+                 {"name": "it", "properties": {"properties": {}, "resourceType": "cores"}},
+                 id="j-empty-json-is-sent"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("kind", "spec", "expected"), CASES)
@@ -423,28 +366,18 @@ def test_spec_is_neither_changed_nor_shared():
     [
         (VNET, {"addressSpace": "10.0.0.0/8"}, "spec.addressSpace: must be an object"),
         (VNET, {"ipAllocations": {"a": 1}}, "spec.ipAllocations: must be a list"),
-        (
-            "cache.azure.com/Redis",
-            {"subnetReference": "/subscriptions/s"},
-            "spec.subnetReference: must be a reference",
-        ),
-        (
-            "cache.azure.com/Redis",
-            {"identity": {"userAssignedIdentities": ["/subscriptions/s"]}},
-            "spec.identity.userAssignedIdentities[0].reference: must be a reference",
-        ),
-        (
-            "cache.azure.com/Redis",
-            {"identity": {"userAssignedIdentities": {"/subscriptions/s": {}}}},
-            "spec.identity.userAssignedIdentities: must be a list",
-        ),
-        (
-            "kubernetesconfiguration.azure.com/FluxConfiguration",
-            {"kustomizations": []},
-            "spec.kustomizations: must be a map",
-        ),
+        ("cache.azure.com/Redis", {"subnetReference": "/subscriptions/s"},
+         "spec.subnetReference: must be a reference"),
+        ("cache.azure.com/Redis",
+         {"identity": {"userAssignedIdentities": ["/subscriptions/s"]}},
+         "spec.identity.userAssignedIdentities[0].reference: must be a reference"),
+        ("cache.azure.com/Redis",
+         {"identity": {"userAssignedIdentities": {"/subscriptions/s": {}}}},
+         "spec.identity.userAssignedIdentities: must be a list"),
+        ("kubernetesconfiguration.azure.com/FluxConfiguration", {"kustomizations": []},
+         "spec.kustomizations: must be a map"),
     ],
-)
+)  # fmt: skip
 def test_malformed_spec_is_refused_with_its_field(kind, spec, at):
     with pytest.raises(SpecError) as error:
         body_of(kind, spec)

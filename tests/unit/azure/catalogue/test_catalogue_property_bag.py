@@ -169,27 +169,16 @@ STRING = {"type": "string"}
         (ANY, {"b": 1, "a": 2}, '{"b":1,"a":2}'),
         ({"type": "number"}, 5.0, "5"),
         ({"type": "number"}, 0.5, "0.5"),
-        (
-            {"additionalProperties": STRING},
-            {"b": "&", "A": ""},
-            '{"A":"","b":"\\u0026"}',
-        ),
-        (
-            {"items": {"properties": {"zone": STRING, "aName": STRING}}},
-            [{"zone": "z", "$propertyBag": {"X": "1"}, "aName": "n"}],
-            '[{"aName":"n","$propertyBag":{"X":"1"},"zone":"z"}]',
-        ),
-        (
-            {"properties": {"key": STRING, "name": STRING}},
-            {"key": "k", "name": "n"},
-            '{"name":"n","key":"k"}',
-        ),
-        (
-            {"properties": dict.fromkeys(["armId", "group", "kind", "name"], STRING)},
-            {"armId": "/a", "group": "g", "kind": "k", "name": "n"},
-            '{"group":"g","kind":"k","name":"n","armId":"/a"}',
-        ),
+        ({"additionalProperties": STRING}, {"b": "&", "A": ""}, '{"A":"","b":"\\u0026"}'),
+        ({"items": {"properties": {"zone": STRING, "aName": STRING}}},
+         [{"zone": "z", "$propertyBag": {"X": "1"}, "aName": "n"}],
+         '[{"aName":"n","$propertyBag":{"X":"1"},"zone":"z"}]'),
+        ({"properties": {"key": STRING, "name": STRING}}, {"key": "k", "name": "n"},
+         '{"name":"n","key":"k"}'),
+        ({"properties": dict.fromkeys(["armId", "group", "kind", "name"], STRING)},
+         {"armId": "/a", "group": "g", "kind": "k", "name": "n"},
+         '{"group":"g","kind":"k","name":"n","armId":"/a"}'),
     ],
-)
+)  # fmt: skip
 def test_an_entry_is_written_as_go_writes_it(schema, value, text):
     assert write_entry(value, schema) == text

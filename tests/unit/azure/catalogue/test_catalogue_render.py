@@ -246,33 +246,23 @@ def noted(note):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (
-            noted("reconcile-policy: detach-on-delet"),
-            "'detach-on-delet' is unknown; did you mean detach-on-delete?",
-        ),
-        (
-            noted("credential-from: team"),
-            "credential-from: Secret 'team' is not among the manifests",
-        ),
-        (
-            VNET.replace("name: vnet", "name: My_Net"),
-            "metadata.name: 'My_Net' is no name that Kubernetes takes",
-        ),
-        (
-            VNET.replace("name: vnet", "name: vnet, namespace: Shop_1"),
-            "metadata.namespace: 'Shop_1' is no namespace that Kubernetes takes",
-        ),
-        (
-            VNET.replace("name: rg", "name: vnet"),
-            "'vnet' is not among the manifests ('vnet' is a VirtualNetwork)",
-        ),
+        (noted("reconcile-policy: detach-on-delet"),
+         "'detach-on-delet' is unknown; did you mean detach-on-delete?"),
+        (noted("credential-from: team"),
+         "credential-from: Secret 'team' is not among the manifests"),
+        (VNET.replace("name: vnet", "name: My_Net"),
+         "metadata.name: 'My_Net' is no name that Kubernetes takes"),
+        (VNET.replace("name: vnet", "name: vnet, namespace: Shop_1"),
+         "metadata.namespace: 'Shop_1' is no namespace that Kubernetes takes"),
+        (VNET.replace("name: rg", "name: vnet"),
+         "'vnet' is not among the manifests ('vnet' is a VirtualNetwork)"),
         (
             SUBNET + "  natGateway: {reference: {group: network.azure.com, "
             "kind: NatGatewya, name: nat}}\n",
             "natGateway.reference: group network.azure.com has no kind 'NatGatewya'",
         ),
     ],
-)
+)  # fmt: skip
 def test_what_manifests_show_to_be_wrong_is_said(text, said):
     rest = [GROUP] if text is not SUBNET else [GROUP, VNET]
     assert any(said in found for found in problems(text, *rest)), problems(text, *rest)

@@ -76,37 +76,19 @@ def test_own_schemas_survive_being_packed_and_expanded_again():
         ({"type": "string"}, "string"),
         ({"x-kubernetes-preserve-unknown-fields": True}, "any"),
         ({"type": "array", "items": {"type": "integer"}}, "[]integer"),
-        (
-            {"type": "object", "additionalProperties": {"type": "string"}},
-            "{}string",
-        ),
-        (
-            {
-                "type": "array",
-                "items": {"type": "array", "items": {"type": "boolean"}},
-            },
-            "[][]boolean",
-        ),
+        ({"type": "object", "additionalProperties": {"type": "string"}}, "{}string"),
+        ({"type": "array", "items": {"type": "array", "items": {"type": "boolean"}}},
+         "[][]boolean"),
         ({"type": "object"}, {}),
         ({"type": "string", "minLength": 1}, {"type": "string", "minLength": 1}),
-        (
-            {"type": "array", "items": {"type": "string"}, "maxItems": 2},
-            {"type": "array", "items": "string", "maxItems": 2},
-        ),
-        (
-            {
-                "type": "object",
-                "required": ["a"],
-                "properties": {"a": {"type": "number"}},
-            },
-            {"required": ["a"], "properties": {"a": "number"}},
-        ),
-        (
-            {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
-            {"x-kubernetes-preserve-unknown-fields": True},
-        ),
+        ({"type": "array", "items": {"type": "string"}, "maxItems": 2},
+         {"type": "array", "items": "string", "maxItems": 2}),
+        ({"type": "object", "required": ["a"], "properties": {"a": {"type": "number"}}},
+         {"required": ["a"], "properties": {"a": "number"}}),
+        ({"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+         {"x-kubernetes-preserve-unknown-fields": True}),
     ],
-)
+)  # fmt: skip
 def test_shape_notation(schema, shape):
     writer = ShapeWriter()
     writer.count(schema)

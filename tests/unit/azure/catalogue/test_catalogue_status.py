@@ -33,7 +33,7 @@ GROUP, SECRET = "apimanagement.azure.com/Group", "cdn.azure.com/Secret"
                 "properties": {"location": "inner", "addressSpace": ADDRESSES}},
          {"id": "/x", "location": "westus", "addressSpace": ADDRESSES}),
         (REDIS, {"properties": {"primaryKey": "secret", "newer": 1}, "kind": "x"}, {}),
-        # Properties that are not flattened, and what is not looked for inside
+        # Properties that are not flattened, and so not searched
         (VAULT, {"name": "v", "properties": {"vaultUri": "https://v", "location": "w"}},
          {"name": "v", "properties": {"vaultUri": "https://v"}}),
         # Renamed fields
@@ -57,10 +57,10 @@ GROUP, SECRET = "apimanagement.azure.com/Group", "cdn.azure.com/Secret"
          "location": "westus", "properties": {"hotCachePeriod": "P1D"}},
          {"name": "cluster/db", "readWrite": {"kind": "ReadWrite", "location": "westus",
                                               "hotCachePeriod": "P1D"}}),
-        # None is told by a property that is called like a leaf.
+        # A property that is called like a leaf tells no leaf.
         ("kusto.azure.com/Database",
          {"name": "n", "kind": "Newer", "readWrite": {"location": "westus"}}, {"name": "n"}),
-        # Items of another type, and answers that are no objects
+        # Items of another type, and answers without an object
         (VNET, {"tags": {"a": "b", "c": 1}, "properties": {}}, {"tags": {"a": "b"}}),
         (VNET, {"properties": {"addressSpace": {"addressPrefixes": ["10.0.0.0/8", 1, None, {}]}}},
          {"addressSpace": ADDRESSES}),

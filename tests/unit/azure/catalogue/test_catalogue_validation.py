@@ -32,11 +32,7 @@ def test_a_good_object_has_no_problems():
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        pytest.param(
-            {"locatoin": "x"},
-            "spec.locatoin: unknown field",
-            id="unknown-field",
-        ),
+        pytest.param({"locatoin": "x"}, "spec.locatoin: unknown field", id="unknown-field"),
         pytest.param(
             {"EnableDdosProtection": True},
             "spec.EnableDdosProtection: unknown field, differs in letter case only:"
@@ -60,9 +56,7 @@ def test_a_good_object_has_no_problems():
             "spec.enableDdosProtection: must be a boolean, is 'yes'",
             id="type",
         ),
-        pytest.param(
-            {"tags": {"a": 1}}, "spec.tags.a: must be a string, is 1", id="map-value"
-        ),
+        pytest.param({"tags": {"a": 1}}, "spec.tags.a: must be a string, is 1", id="map-value"),
         pytest.param(
             {"addressSpace": []},
             "spec.addressSpace: must be an object, is an array",
@@ -80,7 +74,7 @@ def test_a_good_object_has_no_problems():
             id="required",
         ),
     ],
-)
+)  # fmt: skip
 def test_schema_problems(spec, message):
     (text,) = vnet(**spec)
 
@@ -107,12 +101,7 @@ def test_an_id_where_a_reference_belongs_names_the_reference():
 @pytest.mark.parametrize(
     ("kind", "path", "value", "message"),
     [
-        (
-            "storage.azure.com/StorageAccount",
-            "azureName",
-            "UPPER!",
-            "does not match the pattern",
-        ),
+        ("storage.azure.com/StorageAccount", "azureName", "UPPER!", "does not match the pattern"),
         ("keyvault.azure.com/Vault", "azureName", "x" * 200, "does not match"),
         (
             "storage.azure.com/StorageAccount",
@@ -127,14 +116,9 @@ def test_an_id_where_a_reference_belongs_names_the_reference():
             "takes at most 24 characters, has 25",
         ),
         ("storage.azure.com/StorageAccount", "kind", "Blobstorage", "'BlobStorage'"),
-        (
-            "network.azure.com/LoadBalancer",
-            "location",
-            7,
-            "must be a string, is 7",
-        ),
+        ("network.azure.com/LoadBalancer", "location", 7, "must be a string, is 7"),
     ],
-)
+)  # fmt: skip
 def test_constraints_are_explained(kind, path, value, message):
     texts = said(kind, {path: value})
 
@@ -178,56 +162,25 @@ def test_what_is_missing_or_misplaced_at_the_top_is_named():
         pytest.param(VNET, {"armId": RG.lower()}, None, id="any-case"),
         pytest.param(SUBNET, {"armId": VNET_ID}, None, id="parent-by-id"),
         pytest.param(SUBNET, {"armId": VNET_ID.lower()}, None, id="parent-any-case"),
-        pytest.param(
-            VNET,
-            {"armId": RG, "name": "rg"},
-            "set either armId or the owner's name, not both",
-            id="both",
-        ),
-        pytest.param(
-            VNET,
-            {},
-            "set name (of a ResourceGroup in the namespace) or armId",
-            id="neither",
-        ),
-        pytest.param(
-            SUBNET,
-            {"armId": f"{RG}/providers/Microsoft.Sql/servers/s"},
-            "is of the provider Microsoft.Sql",
-            id="R11.5-wrong-provider",
-        ),
-        pytest.param(
-            SUBNET,
-            {"armId": f"{RG}/providers/Microsoft.Network/loadBalancers/l"},
-            "belongs to a Microsoft.Network/virtualNetworks; ",
-            id="R11.5-wrong-type",
-        ),
-        pytest.param(
-            VNET,
-            {"armId": VNET_ID},
-            "belongs to a resource group; ",
-            id="R11.5-no-resource-group",
-        ),
-        pytest.param(
-            "insights.azure.com/DiagnosticSetting",
-            {"armId": VNET_ID},
-            None,
-            id="extension-on-anything",
-        ),
-        pytest.param(
-            "insights.azure.com/DiagnosticSetting",
-            {"name": "v", "kind": "VirtualNetwork"},
-            "set group too, or armId alone",
-            id="extension-incomplete",
-        ),
-        pytest.param(
-            "insights.azure.com/DiagnosticSetting",
-            {},
-            "set armId, or group, kind and name",
-            id="extension-empty",
-        ),
+        pytest.param(VNET, {"armId": RG, "name": "rg"},
+                     "set either armId or the owner's name, not both", id="both"),
+        pytest.param(VNET, {}, "set name (of a ResourceGroup in the namespace) or armId",
+                     id="neither"),
+        pytest.param(SUBNET, {"armId": f"{RG}/providers/Microsoft.Sql/servers/s"},
+                     "is of the provider Microsoft.Sql", id="R11.5-wrong-provider"),
+        pytest.param(SUBNET, {"armId": f"{RG}/providers/Microsoft.Network/loadBalancers/l"},
+                     "belongs to a Microsoft.Network/virtualNetworks; ", id="R11.5-wrong-type"),
+        pytest.param(VNET, {"armId": VNET_ID}, "belongs to a resource group; ",
+                     id="R11.5-no-resource-group"),
+        pytest.param("insights.azure.com/DiagnosticSetting", {"armId": VNET_ID}, None,
+                     id="extension-on-anything"),
+        pytest.param("insights.azure.com/DiagnosticSetting",
+                     {"name": "v", "kind": "VirtualNetwork"}, "set group too, or armId alone",
+                     id="extension-incomplete"),
+        pytest.param("insights.azure.com/DiagnosticSetting", {},
+                     "set armId, or group, kind and name", id="extension-empty"),
     ],
-)
+)  # fmt: skip
 def test_owner(kind, owner, message):
     texts = [t for t in said(kind, {"owner": owner}) if t.startswith("spec.owner")]
 

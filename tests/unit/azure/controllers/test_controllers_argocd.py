@@ -29,11 +29,7 @@ def shown(ready, generation=1):
     ("obj", "status", "message"),
     [
         ({"metadata": {"generation": 1}}, "Progressing", "no Ready condition yet"),
-        (
-            {"metadata": {"generation": 1}, "status": {}},
-            "Progressing",
-            "no Ready condition yet",
-        ),
+        ({"metadata": {"generation": 1}, "status": {}}, "Progressing", "no Ready condition yet"),
         (shown(reconciling(1)), "Progressing", reconciling(1).message),
         (shown(deleting(1)), "Progressing", deleting(1).message),
         (shown(succeeded(1)), "Healthy", "Succeeded"),
@@ -44,17 +40,13 @@ def shown(ready, generation=1):
             "Progressing",
             "the last change has not been looked at yet",
         ),
-        (
-            shown(ERROR, generation=2),
-            "Progressing",
-            "the last change has not been looked at yet",
-        ),
+        (shown(ERROR, generation=2), "Progressing", "the last change has not been looked at yet"),
     ],
     ids=[
         *("new", "empty-status", "reconciling", "deleting", "ready", "warning"),
         *("error", "ready-of-an-older-spec", "error-of-an-older-spec"),
     ],
-)
+)  # fmt: skip
 def test_health_is_what_the_ready_condition_says(obj, status, message):
     assert argo_health(obj) == (status, message)
 

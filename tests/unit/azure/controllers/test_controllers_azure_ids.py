@@ -115,26 +115,16 @@ OLD = network("older", notes={RESOURCE_ID: NETWORKS})
     [
         (Deleted(OLD), True),
         (Updated(OLD, network("older", notes={RESOURCE_ID: f"{NETWORKS}x"})), True),
-        (
-            Updated(
-                OLD,
-                network(
-                    "older", notes={RESOURCE_ID: NETWORKS, RECONCILE_POLICY: "skip"}
-                ),
-            ),
-            True,
-        ),
-        (
-            Updated(OLD, network("older", notes={RESOURCE_ID: NETWORKS}, generation=2)),
-            True,
-        ),
+        (Updated(OLD, network("older", notes={RESOURCE_ID: NETWORKS, RECONCILE_POLICY: "skip"})),
+         True),
+        (Updated(OLD, network("older", notes={RESOURCE_ID: NETWORKS}, generation=2)), True),
         (Updated(OLD, network("older", notes={RESOURCE_ID: NETWORKS}, uid="2")), True),
         (Updated(OLD, OLD), False),
         (Added(OLD), False),
         (Deleted(network("another")), False),
     ],
     ids=["gone", "id", "skip", "spec", "successor", "same", "added", "another"],
-)
+)  # fmt: skip
 def test_who_waits_is_woken_when_the_older_one_may_let_go(kinds, wakeups, event, wakes):
     wakeups.on_azure_object(FORM, event)
     assert kinds.woken == (["younger"] if wakes else [])

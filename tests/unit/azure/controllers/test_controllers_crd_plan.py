@@ -261,65 +261,29 @@ def test_an_authority_that_nobody_sees_to_is_written():
         ({"type": "string"}, {"type": "string", "description": "x"}, ""),
         ({"type": "string"}, {"type": "integer"}, "v: type integer"),
         ({"type": "string", "enum": ["a"]}, {"type": "string"}, "v: value any"),
-        (
-            {"type": "string", "enum": ["a", "b"]},
-            {"type": "string", "enum": ["a"]},
-            "",
-        ),
-        (
-            {"type": "string", "enum": ["a"]},
-            {"type": "string", "enum": ["a", "c"]},
-            "v: value c",
-        ),
+        ({"type": "string", "enum": ["a", "b"]}, {"type": "string", "enum": ["a"]}, ""),
+        ({"type": "string", "enum": ["a"]}, {"type": "string", "enum": ["a", "c"]}, "v: value c"),
         ({"type": "integer", "minimum": 1}, {"type": "integer"}, "v: a lower minimum"),
         ({"type": "integer", "minimum": 1}, {"type": "integer", "minimum": 2}, ""),
-        (
-            {"type": "integer", "maximum": 1},
-            {"type": "integer", "maximum": 2},
-            "v: a higher maximum",
-        ),
-        (
-            {"type": "string", "pattern": "a"},
-            {"type": "string", "pattern": "b"},
-            "v: another pattern",
-        ),
-        (
-            {"type": "object", "properties": {"a": {"type": "string"}}},
-            {"type": "object", "properties": {"b": {"type": "string"}}},
-            "v.b",
-        ),
-        (
-            {"type": "object", "additionalProperties": {"type": "string"}},
-            {"type": "object", "properties": {"b": {"type": "integer"}}},
-            "v.b: type integer",
-        ),
-        (
-            {"type": "object", "required": ["a"]},
-            {"type": "object"},
-            "v: objects without a",
-        ),
-        (
-            {"type": "array", "items": {"type": "string"}},
-            {"type": "array", "items": {"type": "integer"}},
-            "v[]: type integer",
-        ),
-        (
-            {"type": "object", "properties": {}},
-            {"type": "object", "additionalProperties": {"type": "string"}},
-            "v{}",
-        ),
-        (
-            {"type": "object"},
-            {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
-            "v: unknown fields",
-        ),
-        (
-            {"x-kubernetes-preserve-unknown-fields": True},
-            {"type": "object", "properties": {"a": {"type": "string"}}},
-            "",
-        ),
+        ({"type": "integer", "maximum": 1}, {"type": "integer", "maximum": 2},
+         "v: a higher maximum"),
+        ({"type": "string", "pattern": "a"}, {"type": "string", "pattern": "b"},
+         "v: another pattern"),
+        ({"type": "object", "properties": {"a": {"type": "string"}}},
+         {"type": "object", "properties": {"b": {"type": "string"}}}, "v.b"),
+        ({"type": "object", "additionalProperties": {"type": "string"}},
+         {"type": "object", "properties": {"b": {"type": "integer"}}}, "v.b: type integer"),
+        ({"type": "object", "required": ["a"]}, {"type": "object"}, "v: objects without a"),
+        ({"type": "array", "items": {"type": "string"}},
+         {"type": "array", "items": {"type": "integer"}}, "v[]: type integer"),
+        ({"type": "object", "properties": {}},
+         {"type": "object", "additionalProperties": {"type": "string"}}, "v{}"),
+        ({"type": "object"}, {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+         "v: unknown fields"),
+        ({"x-kubernetes-preserve-unknown-fields": True},
+         {"type": "object", "properties": {"a": {"type": "string"}}}, ""),
     ],
-)
+)  # fmt: skip
 def test_what_a_schema_lacks_of_another(own, other, lack):
     def definition(schema):
         version = {

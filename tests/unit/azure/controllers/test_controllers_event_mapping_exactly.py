@@ -170,11 +170,7 @@ def named(name):
 
 
 CHANGES = {
-    "owner becomes Ready": (
-        "rg",
-        {"ready": "True"},
-        {"waits", "fails", "reads", "reads-map"},
-    ),
+    "owner becomes Ready": ("rg", {"ready": "True"}, {"waits", "fails", "reads", "reads-map"}),
     # Ready ones too: their last PUT was of another id.
     "owner gets its id": (
         "rg",
@@ -187,11 +183,7 @@ CHANGES = {
         {"waits", "fails", "works", "reads", "reads-and-works", "writes", "reads-map"},
     ),
     "owner is Ready no more": ("other", {"ready": "False"}, set()),
-    "owner is another object": (
-        "rg",
-        {"uid": "new"},
-        {"waits", "fails", "reads", "reads-map"},
-    ),
+    "owner is another object": ("rg", {"uid": "new"}, {"waits", "fails", "reads", "reads-map"}),
     "owner's labels change": ("rg", {"labels": {"a": "b"}}, set()),
     "referenced gets its id": (
         "works",
@@ -199,7 +191,7 @@ CHANGES = {
         {"refers", "content"},
     ),
     "referenced changes its spec": ("works", {"generation": 2}, set()),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(

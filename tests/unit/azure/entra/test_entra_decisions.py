@@ -53,40 +53,28 @@ FOUND = {
     "nobody has the name": (case(**NEW), None, "found"),
     "one has the name": (case(**NEW, alike=(ALIKE,)), ALIKE, "found"),
     "of two the nickname tells": (case(**NEW, alike=(ALIKE, MINE)), MINE, "found"),
-    "AlwaysCreate looks for no name": (
-        case(**NEW, adopts=False, alike=(ALIKE,)),
-        None,
-        "keyed",
-    ),
+    "AlwaysCreate looks for no name": (case(**NEW, adopts=False, alike=(ALIKE,)), None,
+                                       "keyed"),
     "a try a moment ago is repeated, not replaced by another's group": (
         case(**NEW, tried_seconds=5.0, alike=(ALIKE,)),
         None,
         "keyed",
     ),
-    "a try long ago is forgotten": (
-        case(**NEW, tried_seconds=VISIBLE_SECONDS, alike=(ALIKE,)),
-        ALIKE,
-        "found",
-    ),
+    "a try long ago is forgotten": (case(**NEW, tried_seconds=VISIBLE_SECONDS, alike=(ALIKE,)),
+                                    ALIKE, "found"),
     "the status says that it is ours": (case(**KNOWN, by_id=STRANGE), STRANGE, "one"),
     "the mark says that it is ours": (
         case(claimed=ID, seen="", mark=MARK, by_id=MINE, adopts=False),
         MINE,
         "one",
     ),
-    "the name is one to adopt": (
-        case(claimed=OTHER, seen="", mark=MARK, by_id=ALIKE),
-        ALIKE,
-        "one",
-    ),
+    "the name is one to adopt": (case(claimed=OTHER, seen="", mark=MARK, by_id=ALIKE), ALIKE,
+                                 "one"),
     "gone, made again and its id lost": (case(**KNOWN, by_mark=MINE), MINE, "keyed"),
     "gone for good": (case(**KNOWN, adopts=False), None, "keyed"),
-    "no object yet, and so no mark": (
-        case(claimed="", seen="", mark="", by_mark=MINE),
-        None,
-        "found",
-    ),
-}
+    "no object yet, and so no mark": (case(claimed="", seen="", mark="", by_mark=MINE), None,
+                                      "found"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", FOUND)

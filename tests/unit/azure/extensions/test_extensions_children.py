@@ -111,12 +111,7 @@ def profile(*extensions, **more):
 
 
 REPLACED = [
-    (
-        "network/VirtualNetwork",
-        "subnets",
-        SUBNET,
-        KEPT_SUBNET,
-    ),
+    ("network/VirtualNetwork", "subnets", SUBNET, KEPT_SUBNET),
     (
         "network/NetworkSecurityGroup",
         "securityRules",
@@ -133,16 +128,9 @@ REPLACED = [
             },
         },
     ),
-    (
-        "network/RouteTable",
-        "routes",
-        ROUTE,
-        {
-            "name": "out",
-            "properties": {"addressPrefix": "0.0.0.0/0", "nextHopType": "Internet"},
-        },
-    ),
-]
+    ("network/RouteTable", "routes", ROUTE,
+     {"name": "out", "properties": {"addressPrefix": "0.0.0.0/0", "nextHopType": "Internet"}}),
+]  # fmt: skip
 IDS = [row[0] for row in REPLACED]
 
 

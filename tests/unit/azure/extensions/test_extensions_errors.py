@@ -27,81 +27,43 @@ NOT_PROVISIONED = ("ReferencedResourceNotProvisioned", "later")
 RETRIED = [
     ("app/ContainerApp", *ENVIRONMENT),
     ("app/Job", *ENVIRONMENT),
-    (
-        "cdn/AfdCustomDomain",
-        "BadRequest",
-        "Fail. This resource is still associated with a route. Delete it first",
-    ),
+    ("cdn/AfdCustomDomain", "BadRequest",
+     "Fail. This resource is still associated with a route. Delete it first"),
     ("cdn/Route", *ORIGIN),
     ("cdn/Rule", *ORIGIN),
-    (
-        "cdn/SecurityPolicy",
-        "BadRequest",
-        (
-            "Domain d is not associated with the AFDX profile, or is in a invalid "
-            "provisioning state"
-        ),
-    ),
+    ("cdn/SecurityPolicy", "BadRequest",
+     ("Domain d is not associated with the AFDX profile, or is in a invalid provisioning state")),
     ("compute/Disk", "BadRequest", "DiskAccess '/a/b' was not found"),
     ("compute/Disk", "Conflict", "DiskAccess /a/b is in failed state."),
     ("compute/VirtualMachine", *QUOTA),
     ("compute/VirtualMachineScaleSet", *QUOTA),
     ("containerservice/FleetsMember", "DependentResourceNotFound", "later"),
-    (
-        "containerservice/ManagedCluster",
-        "CustomKubeletIdentityMissingPermissionError",
-        "later",
-    ),
-    (
-        "containerservice/ManagedClustersAgentPool",
-        "NodePoolMcVersionIncompatible",
-        "later",
-    ),
+    ("containerservice/ManagedCluster", "CustomKubeletIdentityMissingPermissionError", "later"),
+    ("containerservice/ManagedClustersAgentPool", "NodePoolMcVersionIncompatible", "later"),
     ("documentdb/CassandraCluster", "BadRequest", "the service principal lacks it"),
     ("documentdb/MongodbDatabase", "BadRequest", "whatever"),
     ("documentdb/SqlDatabase", "BadRequest", "whatever"),
-    (
-        "documentdb/SqlRoleAssignment",
-        "BadRequest",
-        "The principal p was not found in the AAD tenant(s) t",
-    ),
+    ("documentdb/SqlRoleAssignment", "BadRequest",
+     "The principal p was not found in the AAD tenant(s) t"),
     ("insights/DataCollectionRule", "WorkspaceNotFound", "later"),
     ("insights/ScheduledQueryRule", "BadRequest", "the table does not exist"),
     ("insights/ScheduledQueryRule", "BadRequest", "you have insufficient access"),
-    (
-        "machinelearningservices/Workspace",
-        "BadRequest",
-        "Failed: StorageAccountIsNotProvisioned, later",
-    ),
-    (
-        "network/AzureFirewall",
-        "AzfwAddToFirewallPolicyFailed",
-        "Put: Failed to reference firewall policy p",
-    ),
+    ("machinelearningservices/Workspace", "BadRequest",
+     "Failed: StorageAccountIsNotProvisioned, later"),
+    ("network/AzureFirewall", "AzfwAddToFirewallPolicyFailed",
+     "Put: Failed to reference firewall policy p"),
     ("network/DnsForwardingRuleset", "PropertyChangeNotAllowed", "it was not found"),
     ("network/DnsZonesARecord", *RECORD),
     ("network/DnsZonesAAAARecord", *RECORD),
     ("network/DnsZonesCNAMERecord", *RECORD),
-    (
-        "network/NetworkWatchersFlowLog",
-        "NetworkSecurityGroupNotFoundForFlowLog",
-        "later",
-    ),
-    (
-        "network/NetworkWatchersFlowLog",
-        "StorageProvisioningStateNotSucceeded",
-        "later",
-    ),
+    ("network/NetworkWatchersFlowLog", "NetworkSecurityGroupNotFoundForFlowLog", "later"),
+    ("network/NetworkWatchersFlowLog", "StorageProvisioningStateNotSucceeded", "later"),
     ("network/PublicIPAddress", *NOT_PROVISIONED),
     ("network/VirtualNetworksVirtualNetworkPeering", *NOT_PROVISIONED),
     ("network/VirtualNetworksSubnet", "NetcfgSubnetRangeOutsideVnet", "later"),
     ("servicebus/NamespacesTopicsSubscription", "MessagingGatewayBadRequest", "later"),
-    (
-        "sql/ServersVulnerabilityAssessment",
-        "VulnerabilityAssessmentADSIsDisabled",
-        "later",
-    ),
-]
+    ("sql/ServersVulnerabilityAssessment", "VulnerabilityAssessmentADSIsDisabled", "later"),
+]  # fmt: skip
 GIVEN_UP = [
     (
         "documentdb/DatabaseAccount",

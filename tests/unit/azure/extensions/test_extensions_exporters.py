@@ -72,13 +72,8 @@ SHARED = {
 
 # kind -> (action, api-version, answer of Azure, key -> value). Section 3.8.
 REQUESTS = [
-    (
-        "apimanagement/ServiceGateway",
-        "listKeys",
-        "2022-08-01",
-        {"primary": f"{CANARY}-pk", "secondary": f"{CANARY}-sk"},
-        PAIR,
-    ),
+    ("apimanagement/ServiceGateway", "listKeys", "2022-08-01",
+     {"primary": f"{CANARY}-pk", "secondary": f"{CANARY}-sk"}, PAIR),
     ("apimanagement/Subscription", "listSecrets", "2022-08-01", PAIR, PAIR),
     (
         "appconfiguration/ConfigurationStore",
@@ -140,92 +135,38 @@ REQUESTS = [
         },
     ),
     ("notificationhubs/Namespace", f"A{ROOT}", "2017-04-01", FOUR, FOUR),
-    (
-        "notificationhubs/NotificationHub",
-        "AuthorizationRules/DefaultFullSharedAccessSignature/listKeys",
-        "2017-04-01",
-        FOUR,
-        FOUR,
-    ),
+    ("notificationhubs/NotificationHub",
+     "AuthorizationRules/DefaultFullSharedAccessSignature/listKeys", "2017-04-01", FOUR, FOUR),
     ("operationalinsights/Workspace", "sharedKeys", "2020-08-01", SHARED, SHARED),
-    (
-        "redhatopenshift/OpenShiftCluster",
-        "listAdminCredentials",
-        "2023-11-22",
-        {"kubeconfig": f"{CANARY}-kc"},
-        {"adminCredentials": f"{CANARY}-kc"},
-    ),
-    (
-        "redhatopenshift/OpenShiftCluster",
-        "listCredentials",
-        "2023-11-22",
-        {"kubeadminUsername": "kubeadmin", "kubeadminPassword": f"{CANARY}-pw"},
-        {"username": "kubeadmin", "password": f"{CANARY}-pw"},
-    ),
-    (
-        "redhatopenshift/HcpOpenShiftCluster",
-        "requestAdminCredential",
-        "2026-06-30-preview",
-        {"kubeconfig": f"{CANARY}-kc"},
-        {"adminCredentials": f"{CANARY}-kc"},
-    ),
-    (
-        "search/SearchService",
-        "listQueryKeys",
-        "2025-05-01",
-        {
-            "value": [
-                {"name": "mine", "key": "other"},
-                {"name": None, "key": f"{CANARY}-q"},
-            ]
-        },
-        {"queryKey": f"{CANARY}-q"},
-    ),
-    (
-        "search/SearchService",
-        "listAdminKeys",
-        "2025-05-01",
-        PAIR,
-        {"adminPrimaryKey": f"{CANARY}-pk", "adminSecondaryKey": f"{CANARY}-sk"},
-    ),
+    ("redhatopenshift/OpenShiftCluster", "listAdminCredentials", "2023-11-22",
+     {"kubeconfig": f"{CANARY}-kc"}, {"adminCredentials": f"{CANARY}-kc"}),
+    ("redhatopenshift/OpenShiftCluster", "listCredentials", "2023-11-22",
+     {"kubeadminUsername": "kubeadmin", "kubeadminPassword": f"{CANARY}-pw"},
+     {"username": "kubeadmin", "password": f"{CANARY}-pw"}),
+    ("redhatopenshift/HcpOpenShiftCluster", "requestAdminCredential", "2026-06-30-preview",
+     {"kubeconfig": f"{CANARY}-kc"}, {"adminCredentials": f"{CANARY}-kc"}),
+    ("search/SearchService", "listQueryKeys", "2025-05-01",
+     {"value": [{"name": "mine", "key": "other"}, {"name": None, "key": f"{CANARY}-q"}]},
+     {"queryKey": f"{CANARY}-q"}),
+    ("search/SearchService", "listAdminKeys", "2025-05-01", PAIR,
+     {"adminPrimaryKey": f"{CANARY}-pk", "adminSecondaryKey": f"{CANARY}-sk"}),
     ("signalrservice/SignalR", "listKeys", "2023-02-01", FOUR, FOUR),
     ("cache/Redis", "listKeys", "2021-06-01", PAIR, PAIR),
     ("cache/RedisEnterpriseDatabase", "listKeys", "2022-01-01", PAIR, PAIR),
-    (
-        "containerservice/ManagedCluster",
-        "listClusterAdminCredential",
-        "2022-04-01",
-        kubeconfig(f"{CANARY}-admin"),
-        {"adminCredentials": f"{CANARY}-admin"},
-    ),
-    (
-        "containerservice/ManagedCluster",
-        "listClusterUserCredential",
-        "2022-04-01",
-        kubeconfig(f"{CANARY}-user"),
-        {"userCredentials": f"{CANARY}-user"},
-    ),
+    ("containerservice/ManagedCluster", "listClusterAdminCredential", "2022-04-01",
+     kubeconfig(f"{CANARY}-admin"), {"adminCredentials": f"{CANARY}-admin"}),
+    ("containerservice/ManagedCluster", "listClusterUserCredential", "2022-04-01",
+     kubeconfig(f"{CANARY}-user"), {"userCredentials": f"{CANARY}-user"}),
     ("documentdb/DatabaseAccount", "listKeys", "2021-10-15", MASTER, MASTER),
     ("eventhub/Namespace", f"a{ROOT}", "2024-01-01", FOUR, FOUR),
     ("eventhub/NamespacesAuthorizationRule", "listKeys", "2024-01-01", FOUR, FOUR),
-    (
-        "eventhub/NamespacesEventhubsAuthorizationRule",
-        "listKeys",
-        "2024-01-01",
-        FOUR,
-        FOUR,
-    ),
+    ("eventhub/NamespacesEventhubsAuthorizationRule", "listKeys", "2024-01-01", FOUR, FOUR),
     ("servicebus/Namespace", f"A{ROOT}", "2021-11-01", FOUR, FOUR),
     ("servicebus/NamespacesAuthorizationRule", "listKeys", "2021-11-01", FOUR, FOUR),
     ("servicebus/TopicAuthorizationRule", "ListKeys", "2021-11-01", FOUR, FOUR),
-    (
-        "storage/StorageAccount",
-        "listKeys",
-        "2024-01-01",
-        STORAGE,
-        {"key1": f"{CANARY}-1", "key2": f"{CANARY}-2"},
-    ),
-]
+    ("storage/StorageAccount", "listKeys", "2024-01-01", STORAGE,
+     {"key1": f"{CANARY}-1", "key2": f"{CANARY}-2"}),
+]  # fmt: skip
 HOST = {"fullyQualifiedDomainName": "db.example.com"}
 SERVICES = ("blob", "queue", "table", "file", "web", "dfs")
 # kind -> (status, key -> value): no request at all.
@@ -233,16 +174,10 @@ STATUSES = [
     ("dbforpostgresql/FlexibleServer", HOST, HOST),
     ("dbformysql/FlexibleServer", HOST, HOST),
     ("dbformariadb/Server", HOST, HOST),
-    (
-        "cache/Redis",
-        {"hostName": "r.example.com", "port": 6379, "sslPort": 6380},
-        {"hostName": "r.example.com", "port": "6379", "sslPort": "6380"},
-    ),
-    (
-        "documentdb/DatabaseAccount",
-        {"documentEndpoint": "https://d/"},
-        {"documentEndpoint": "https://d/"},
-    ),
+    ("cache/Redis", {"hostName": "r.example.com", "port": 6379, "sslPort": 6380},
+     {"hostName": "r.example.com", "port": "6379", "sslPort": "6380"}),
+    ("documentdb/DatabaseAccount", {"documentEndpoint": "https://d/"},
+     {"documentEndpoint": "https://d/"}),
     (
         "managedidentity/UserAssignedIdentity",
         {
@@ -253,17 +188,11 @@ STATUSES = [
         },
         {"clientId": "c", "principalId": "p", "tenantId": "t", "subscriptionId": "sub"},
     ),
-    (
-        "servicebus/Namespace",
-        {"serviceBusEndpoint": "https://s/"},
-        {"endpoint": "https://s/"},
-    ),
-    (
-        "storage/StorageAccount",
-        {"primaryEndpoints": {name: f"https://{name}/" for name in SERVICES}},
-        {f"{name}Endpoint": f"https://{name}/" for name in SERVICES},
-    ),
-]
+    ("servicebus/Namespace", {"serviceBusEndpoint": "https://s/"}, {"endpoint": "https://s/"}),
+    ("storage/StorageAccount",
+     {"primaryEndpoints": {name: f"https://{name}/" for name in SERVICES}},
+     {f"{name}Endpoint": f"https://{name}/" for name in SERVICES}),
+]  # fmt: skip
 REQUEST_IDS = [f"{row[0]}-{row[1].rpartition('/')[2]}" for row in REQUESTS]
 STATUS_IDS = [row[0] for row in STATUSES]
 ROWS = [(kind, keys) for kind, *_, keys in (*REQUESTS, *STATUSES)]

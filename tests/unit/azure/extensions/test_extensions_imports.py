@@ -23,32 +23,18 @@ def run(kind, *, spec=None, status=None):
 @pytest.mark.parametrize(
     ("kind", "spec", "status", "reason"),
     [
-        pytest.param(
-            ASSIGNMENT, {}, {"scope": "/subscriptions/s"}, "inherited", id="wider"
-        ),
+        pytest.param(ASSIGNMENT, {}, {"scope": "/subscriptions/s"}, "inherited", id="wider"),
         pytest.param(ASSIGNMENT, {}, {}, "inherited", id="no-scope"),
         pytest.param(DEFINITION, {"type": "BUILTINRole"}, {}, "own", id="built-in"),
         pytest.param(MYSQL, {"source": "system-default"}, {}, "system", id="my-source"),
         pytest.param(MYSQL, {}, {"isReadOnly": "True"}, "read-only", id="my-read-only"),
-        pytest.param(
-            MYSQL, {}, {"defaultValue": "1", "value": "1"}, "default", id="my-default"
-        ),
-        pytest.param(
-            POSTGRES, {"source": "system-default"}, {}, "system", id="pg-source"
-        ),
-        pytest.param(
-            POSTGRES, {}, {"isReadOnly": True}, "read-only", id="pg-read-only"
-        ),
-        pytest.param(
-            POSTGRES,
-            {},
-            {"defaultValue": "a", "value": "a"},
-            "default",
-            id="pg-default",
-        ),
+        pytest.param(MYSQL, {}, {"defaultValue": "1", "value": "1"}, "default", id="my-default"),
+        pytest.param(POSTGRES, {"source": "system-default"}, {}, "system", id="pg-source"),
+        pytest.param(POSTGRES, {}, {"isReadOnly": True}, "read-only", id="pg-read-only"),
+        pytest.param(POSTGRES, {}, {"defaultValue": "a", "value": "a"}, "default", id="pg-default"),
         pytest.param(DATABASE, {"azureName": "postgres"}, {}, "system", id="pg-system"),
     ],
-)
+)  # fmt: skip
 def test_what_is_not_worth_an_object_is_skipped(kind, spec, status, reason):
     result = run(kind, spec=spec, status=status)
     assert isinstance(result, Skipped)

@@ -90,7 +90,7 @@ def test_what_is_empty_may_be_absent(value):
 @pytest.mark.parametrize(
     ("want", "have", "expected"),
     [
-        # What Azure adds is its own business, and the envelope is not compared.
+        # Neither additions of Azure nor the envelope are compared.
         ({"properties": {"a": 1}},
          {"properties": {"a": 1, "b": 2}, "systemData": {}, "sku": {"name": "x"}}, []),
         ({"id": "/a", "name": "parent/child", "type": "T", "location": "here"},
@@ -98,7 +98,7 @@ def test_what_is_empty_may_be_absent(value):
         # Names of members are matched without case.
         ({"properties": {"networkACLs": {"defaultAction": "Deny"}}},
          {"properties": {"networkAcls": {"defaultAction": "Deny"}}}, []),
-        # Leaves of what is absent are judged one by one.
+        # Leaves of an absent member are judged one by one.
         ({"properties": {"a": {"b": 1, "c": None, "d": {"e": "x", "f": []}}}},
          {"properties": {}}, [("properties/a/b", "absent"), ("properties/a/d/e", "absent")]),
         # Values and shapes
@@ -115,7 +115,7 @@ def test_what_is_empty_may_be_absent(value):
         ({"zones": ["1", "2"]}, {"zones": ["2", "1"]}, []),
         ({"zones": ["1", "1"]}, {"zones": ["1", "2"]},
          [("zones", "list-extra"), ("zones", "list-missing")]),
-        # Elements are paired by what identifies them, else by likeness; many by position.
+        # Elements are paired by their identity, else by likeness; many by position.
         ({"rules": [{"name": "a", "port": 1}, {"name": "b", "port": 2}]},
          {"rules": [{"name": "B", "port": 3, "state": "on"}, {"name": "c", "port": 4}]},
          [("rules[a]", "list-missing"), ("rules[b]/port", "value"), ("rules[c]", "list-extra")]),
@@ -146,31 +146,19 @@ APART = Distinctions(
     ("want", "have", "expected"),
     [
         ({"rules": [{"name": "a", "query": "A | x"}]}, None, []),
-        (
-            {"rules": [{"name": "a", "query": "A | x"}]},
-            {"rules": [{"name": "a", "query": "a |x"}]},
-            [("properties/rules[a]/query", "value")],
-        ),
+        ({"rules": [{"name": "a", "query": "A | x"}]},
+         {"rules": [{"name": "a", "query": "a |x"}]}, [("properties/rules[a]/query", "value")]),
         ({"dns": ["1.1.1.1", "8.8.8.8"]}, None, []),
-        (
-            {"dns": ["1.1.1.1", "8.8.8.8"]},
-            {"dns": ["8.8.8.8", "1.1.1.1"]},
-            [("properties/dns", "value")],
-        ),
-        (
-            {"dns": ["1.1.1.1"]},
-            {"dns": ["8.8.8.8"]},
-            [("properties/dns", "list-missing"), ("properties/dns", "list-extra")],
-        ),
+        ({"dns": ["1.1.1.1", "8.8.8.8"]}, {"dns": ["8.8.8.8", "1.1.1.1"]},
+         [("properties/dns", "value")]),
+        ({"dns": ["1.1.1.1"]}, {"dns": ["8.8.8.8"]},
+         [("properties/dns", "list-missing"), ("properties/dns", "list-extra")]),
         # Not the same texts in another order.
-        (
-            {"args": ["a", "B"]},
-            {"args": ["a", "b"]},
-            [("properties/args", "list-missing"), ("properties/args", "list-extra")],
-        ),
+        ({"args": ["a", "B"]}, {"args": ["a", "b"]},
+         [("properties/args", "list-missing"), ("properties/args", "list-extra")]),
         ({"other": ["a", "b"]}, {"other": ["B", "a"]}, []),
     ],
-)
+)  # fmt: skip
 def test_what_a_type_tells_apart(want, have, expected):
     have = want if have is None else have
     one, other = {"properties": want}, {"properties": have}

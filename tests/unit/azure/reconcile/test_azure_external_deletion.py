@@ -57,19 +57,11 @@ def test_i6_a_put_tells_that_it_makes_again(
             {"systemData": {"createdAt": "2024-05-06T03:07:29Z"}},
             False,
         ),
-        (
-            {"creationTime": "2024-05-06T03:07:29"},
-            {"creationTime": "2024-05-06T03:07:29Z"},
-            False,
-        ),
-        (
-            {"creationTime": "2024-05-06T03:07:29Z"},
-            {"creationTime": "2024-05-07T03:07:29Z"},
-            True,
-        ),
+        ({"creationTime": "2024-05-06T03:07:29"}, {"creationTime": "2024-05-06T03:07:29Z"}, False),
+        ({"creationTime": "2024-05-06T03:07:29Z"}, {"creationTime": "2024-05-07T03:07:29Z"}, True),
         ({"createdAt": "yesterday"}, {"createdAt": "today"}, False),
         ({"createdAt": 5}, {"createdAt": {"a": 1}}, False),
     ],
-)
+)  # fmt: skip
 def test_i6_birth_marks_tell_one_resource_from_the_next(before, after, expected):
     assert is_another(before, after) is expected

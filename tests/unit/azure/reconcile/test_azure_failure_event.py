@@ -60,18 +60,10 @@ def test_mere_waiting_is_no_warning(reason, seconds, owner, is_told):
         (refusal(), {"is_repeated": True}, ""),
         (cut("maybe"), {}, " (correlation id c-2)"),
         (cut("no"), {}, ""),
-        (
-            refusal(403),
-            {"credential": "ns/aso"},
-            " (credential from ns/aso, correlation id c-1)",
-        ),
-        (
-            refusal(403),
-            {"credential": "ns/aso", "is_repeated": True},
-            " (credential from ns/aso)",
-        ),
+        (refusal(403), {"credential": "ns/aso"}, " (credential from ns/aso, correlation id c-1)"),
+        (refusal(403), {"credential": "ns/aso", "is_repeated": True}, " (credential from ns/aso)"),
     ],
-)
+)  # fmt: skip
 def test_an_event_names_the_request_that_failed(cause, given, tail):
     assert message(failure(cause=cause), **given) == f"Failed: It is wrong.{tail}"
 

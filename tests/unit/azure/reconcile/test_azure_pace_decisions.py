@@ -67,21 +67,13 @@ def test_ow7_a_pause_is_a_switch(own, inherited, is_paused):
         ({}, {}, False),
         ({MAINTENANCE_WINDOWS: SATURDAYS}, {}, True),
         ({}, {MAINTENANCE_WINDOWS: SATURDAYS}, True),
-        (
-            {MAINTENANCE_WINDOWS: "0 0 * * * 1h"},
-            {MAINTENANCE_WINDOWS: SATURDAYS},
-            False,
-        ),
+        ({MAINTENANCE_WINDOWS: "0 0 * * * 1h"}, {MAINTENANCE_WINDOWS: SATURDAYS}, False),
         ({MAINTENANCE_WINDOWS: "at night"}, {}, True),
         ({MAINTENANCE_WINDOWS: SATURDAYS, RECONCILE_AT: "1"}, {}, False),
-        (
-            {MAINTENANCE_WINDOWS: SATURDAYS, RECONCILE_AT: "1", RECONCILED_AT: "1"},
-            {},
-            True,
-        ),
+        ({MAINTENANCE_WINDOWS: SATURDAYS, RECONCILE_AT: "1", RECONCILED_AT: "1"}, {}, True),
     ],
     ids=["none", "own", "inherited", "own wins", "wrong", "asked", "was asked"],
-)
+)  # fmt: skip
 def test_ow7_outside_the_windows_nothing_may_be_changed(own, inherited, is_closed):
     closed = closed_at(NOW, own, inherited)
     assert (closed is not None) == is_closed

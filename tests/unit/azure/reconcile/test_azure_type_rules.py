@@ -25,54 +25,24 @@ def extra(have):
 @pytest.mark.parametrize(
     ("type_", "known", "unknown"),
     [
-        (
-            REDIS,
-            value("redisVersion", "6", "6.0"),
-            value("redisVersion", "6", "7.0"),
-        ),
-        (
-            "Any/type",
-            value("kubernetesVersion", "1.31", "1.31.4"),
-            value("kubernetesVersion", "1.3", "1.31"),
-        ),
-        (
-            REDIS,
-            value("redisConfiguration/maxmemory-delta", "10", "642"),
-            value("redisConfiguration/maxmemory-policy", "a", "b"),
-        ),
+        (REDIS, value("redisVersion", "6", "6.0"), value("redisVersion", "6", "7.0")),
+        ("Any/type", value("kubernetesVersion", "1.31", "1.31.4"),
+         value("kubernetesVersion", "1.3", "1.31")),
+        (REDIS, value("redisConfiguration/maxmemory-delta", "10", "642"),
+         value("redisConfiguration/maxmemory-policy", "a", "b")),
         (MYSQL, value("charset", "utf8", "utf8mb3"), value("charset", "utf8", "big5")),
-        (
-            MYSQL,
-            value("collation", "utf8_unicode_ci", "utf8mb3_unicode_ci"),
-            value("collation", "utf8_unicode_ci", "utf8mb3_bin"),
-        ),
-        (
-            MYSQL,
-            value("charset", "UTF8", "utf8mb3"),
-            value("charset", "utf8mb4", "utf8mb3"),
-        ),
-        (
-            POLICIES,
-            value("permissions", "+get +set", "+get +set allkeys"),
-            value("permissions", "+get +set", "+get allkeys"),
-        ),
-        (
-            CONTAINERS,
-            extra({"path": '/"_etag"/?'}),
-            extra({"path": "/secret/*"}),
-        ),
-        (
-            ROLES,
-            value("scope", SCOPE.format("a", "db"), SCOPE.format("b", "db")),
-            value("scope", SCOPE.format("a", "db"), SCOPE.format("a", "other")),
-        ),
-        (
-            "Microsoft.KeyVault/vaults",
-            value("enableSoftDelete", False, True),
-            value("enableSoftDelete", True, False),
-        ),
+        (MYSQL, value("collation", "utf8_unicode_ci", "utf8mb3_unicode_ci"),
+         value("collation", "utf8_unicode_ci", "utf8mb3_bin")),
+        (MYSQL, value("charset", "UTF8", "utf8mb3"), value("charset", "utf8mb4", "utf8mb3")),
+        (POLICIES, value("permissions", "+get +set", "+get +set allkeys"),
+         value("permissions", "+get +set", "+get allkeys")),
+        (CONTAINERS, extra({"path": '/"_etag"/?'}), extra({"path": "/secret/*"})),
+        (ROLES, value("scope", SCOPE.format("a", "db"), SCOPE.format("b", "db")),
+         value("scope", SCOPE.format("a", "db"), SCOPE.format("a", "other"))),
+        ("Microsoft.KeyVault/vaults", value("enableSoftDelete", False, True),
+         value("enableSoftDelete", True, False)),
     ],
-)
+)  # fmt: skip
 def test_what_a_type_keeps_is_known_and_no_more(type_, known, unknown):
     assert not_kept(type_, [known, unknown]) == [unknown]
 
