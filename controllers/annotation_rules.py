@@ -4,6 +4,7 @@ Only a changed value is checked: an object that has a wrong one must stay manage
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from asoreconcile.azure.catalogue.ignored_fields import (
     IgnoredFieldError,
@@ -34,7 +35,8 @@ from asoreconcile.azure.reconcile.model.existence import (
     IF_EXISTS,
     IfExists,
 )
-from asoreconcile.azure.reconcile.model.pace import period_problem, windows_problem
+from asoreconcile.azure.reconcile.model.maintenance_windows import parse_windows
+from asoreconcile.azure.reconcile.model.pace import parse_period, problem_in
 from asoreconcile.azure.reconcile.model.recreation import OnImmutable
 from asoreconcile.azure.reconcile.model.switches import Switch
 from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE, ForeignTags
@@ -57,8 +59,8 @@ def _one_of(*values: str) -> Callable[[str], str]:
 RULES: Mapping[str, Callable[[str], str]] = {
     DELETION_PROTECTION: _one_of(*(one.value for one in Switch)),
     PAUSED: _one_of(*(one.value for one in Switch)),
-    MAINTENANCE_WINDOWS: windows_problem,
-    SYNC_PERIOD: period_problem,
+    MAINTENANCE_WINDOWS: partial(problem_in, parse_windows),
+    SYNC_PERIOD: partial(problem_in, parse_period),
     ALLOW_OWNER_CHANGE: _one_of(*(one.value for one in Switch)),
     RECONCILE_AT: lambda _value: "",
     IF_EXISTS: _one_of(*(one.value for one in IfExists)),

@@ -1,6 +1,5 @@
 """Build one kind: cache, reconciler, queue, and the handlers of its watch events."""
 
-import random
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
@@ -151,7 +150,6 @@ class KindBuilder:
                 sync_period_seconds=self.settings.sync_periods.get(
                     version.group_kind, self.settings.sync_period_seconds
                 ),
-                uniform=random.uniform,
             ),
             in_flight_reads=in_flight_reads,
             memories=memories,

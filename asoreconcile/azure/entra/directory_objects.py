@@ -29,14 +29,13 @@ from asoreconcile.azure.entra.desired import (
 from asoreconcile.azure.entra.graph_calls import (
     TENANT,
     advised,
-    entra_kind,
     graph_of,
     present_facts,
     read,
     wanted_links,
     written,
 )
-from asoreconcile.azure.entra.kinds import desired_of, status_of
+from asoreconcile.azure.entra.kinds import desired_of, kind_of, status_of
 from asoreconcile.azure.entra.links import creation_links
 from asoreconcile.azure.entra.memberships import Linked, make_linked
 from asoreconcile.azure.graph.client import GraphClient, is_absent, is_taken
@@ -104,7 +103,7 @@ class DirectoryObjects:
             entry = _updated(scope, entry)
             done = [
                 make_linked(scope, self._attempts, entry_id, link)
-                for link in entra_kind(scope).links
+                for link in kind_of(scope.patcher.obj).links
             ]
         _report(scope, entry)
         if any(one.more for one in done):
@@ -154,7 +153,7 @@ def _found(scope: ReconcileScope) -> tuple[JsonObject, bool]:
     entry = _entry(scope)
     if entry is None:
         return _created(scope)
-    entra_kind(scope).require_possible(spec(scope.patcher.obj), entry)
+    kind_of(scope.patcher.obj).require_possible(spec(scope.patcher.obj), entry)
     return entry, False
 
 
@@ -169,7 +168,7 @@ def _created(scope: ReconcileScope) -> tuple[JsonObject, bool]:
     require_permission(scope)
     desired = desired_of(scope.patcher.obj)
     links, is_whole = creation_links(
-        entra_kind(scope).links, partial(wanted_links, scope), graph.reference
+        kind_of(scope.patcher.obj).links, partial(wanted_links, scope), graph.reference
     )
     mark = mark_of(uid_of(scope.patcher.obj))
     body = creation_body(desired, mark, links)
@@ -255,7 +254,7 @@ def _differing(scope: ReconcileScope, entry: JsonObject) -> list[str]:
     """Return the fields of the spec that differ from the entry. Reads its members."""
     entry_id = str(entry["id"])
     found = sorted(changes_of(desired_of(scope.patcher.obj), entry))
-    for link in entra_kind(scope).links:
+    for link in kind_of(scope.patcher.obj).links:
         ids = wanted_links(scope, link)
         if ids is not None:
             have = read(scope, partial(graph_of(scope).linked, entry_id, link))
@@ -265,7 +264,7 @@ def _differing(scope: ReconcileScope, entry: JsonObject) -> list[str]:
 
 def _complete_status(scope: ReconcileScope) -> None:
     """Set the fields that a status must have, from the spec until there is an entry."""
-    first = entra_kind(scope).first_status(desired_of(scope.patcher.obj))
+    first = kind_of(scope.patcher.obj).first_status(desired_of(scope.patcher.obj))
     for field, value in first.items():
         scope.patcher.status.setdefault(field, value)
 
@@ -289,7 +288,7 @@ def _note(scope: ReconcileScope, entry_id: str) -> None:
 
 def _report_made(scope: ReconcileScope, entry_id: str) -> None:
     before = str(status(scope.patcher.obj).get("entraID") or "")
-    noun = entra_kind(scope).collection.noun
+    noun = kind_of(scope.patcher.obj).collection.noun
     if before and before.lower() != entry_id.lower():
         text = (
             f"the {noun} {before} was gone from Entra and is made again as {entry_id}: "
@@ -327,7 +326,7 @@ def _report(scope: ReconcileScope, entry: JsonObject) -> None:
     asked = dig(spec(obj), "operatorSpec.configmaps") or {}
     exports = [
         Export.to(asked[field], str(entry[name]))
-        for field, name in entra_kind(scope).exports.items()
+        for field, name in kind_of(scope.patcher.obj).exports.items()
         if isinstance(asked.get(field), dict) and entry.get(name)
     ]
     for target in merged(CONFIG_MAPS, exports):
@@ -335,7 +334,7 @@ def _report(scope: ReconcileScope, entry: JsonObject) -> None:
 
 
 def _delete(scope: ReconcileScope, graph: GraphClient, entry_id: str) -> None:
-    of = entra_kind(scope).collection
+    of = kind_of(scope.patcher.obj).collection
     require_permission(scope)
     manager, _ = rivals_before_delete(scope, entry_id)
     if manager is not None:
@@ -369,7 +368,7 @@ def _explained(refused: ConditionError, scope: ReconcileScope) -> ConditionError
             "correct it, or create the application; a new one is known after minutes"
         )
         return ConditionError(text, reason="ReferenceNotFound", cause=error)
-    named = [link for link in entra_kind(scope).links if content.get(link)]
+    named = [link for link in kind_of(scope.patcher.obj).links if content.get(link)]
     if not is_absent(error) or not named:
         return refused
     where = " and ".join(f"spec.{link}" for link in named)

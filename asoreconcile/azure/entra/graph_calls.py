@@ -6,8 +6,7 @@ from typing import TypeVar
 from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.arm.errors import ArmError
 from asoreconcile.azure.entra.decisions import Facts, facts_of, is_another_tenant
-from asoreconcile.azure.entra.desired import EntraKind
-from asoreconcile.azure.entra.kinds import ENTRA_KINDS
+from asoreconcile.azure.entra.kinds import kind_of
 from asoreconcile.azure.entra.links import object_ids
 from asoreconcile.azure.graph.client import GraphClient, GroupLink
 from asoreconcile.azure.non_arm.extension_points import require_permission
@@ -18,11 +17,6 @@ from asoreconcile.base.objects import spec
 TENANT = OWN_PREFIX + "entra-tenant"  # the tenant of the entry
 _FORBIDDEN = 403
 _Answer = TypeVar("_Answer")
-
-
-def entra_kind(scope: ReconcileScope) -> EntraKind:
-    """Return the kind of the object."""
-    return ENTRA_KINDS[scope.patcher.version.group_kind]
 
 
 def present_facts(scope: ReconcileScope) -> Facts:
@@ -39,7 +33,7 @@ def graph_of(scope: ReconcileScope) -> GraphClient:
     connection = scope.connection
     noted, tenant = (scope.patcher.annotations.get(TENANT) or ""), connection.tenant_id
     if is_another_tenant(noted, tenant):
-        noun = entra_kind(scope).collection.noun
+        noun = kind_of(scope.patcher.obj).collection.noun
         raise ConditionError(
             f"the {noun} is in tenant {noted}, but the credential from "
             f"{connection.source} is of {tenant}: use a credential of the {noun}'s "
@@ -85,7 +79,7 @@ def advised(
     """Return the condition, with the permission to grant if one is missing."""
     if error.status != _FORBIDDEN:
         return condition
-    permission = entra_kind(scope).permission
+    permission = kind_of(scope.patcher.obj).permission
     advice = (
         f"grant the operator's application the permission {permission} of Microsoft "
         "Graph (an application permission, with an administrator's consent)"

@@ -147,9 +147,8 @@ class MySql(Dialect):
     def facts(self, session: Session, identity: UserIdentity) -> AccountFacts | None:
         """Return the account as the server has it; None if there is none."""
         ((version, signed_in, _),) = session.query(_SERVER_FACTS)
-        is_mariadb = _MARIADB in str(version).lower()
         found = session.query(
-            _QUERIES["account_of_mariadb"] if is_mariadb else _QUERIES["account"],
+            _query("account", version),
             name=identity["name"],
             host=identity["host"],
         )
@@ -194,8 +193,7 @@ class MySql(Dialect):
             own = frozenset()
         found = sorted(own)
         ((version, _, _),) = session.query(_SERVER_FACTS)
-        is_mariadb = _MARIADB in str(version).lower()
-        query = _QUERIES["roles_of_mariadb"] if is_mariadb else _QUERIES["roles"]
+        query = _query("roles", version)
         waiting, seen = [(facts.name, facts.host)], {(facts.name, facts.host)}
         while waiting and len(seen) < _MOST_ROLES:
             name, host = waiting.pop()
@@ -330,6 +328,11 @@ def _granted(session: Session, name: str, host: str) -> Mapping[str, frozenset[s
         if grantable == "YES":
             held.add(_GRANT_OPTION)
     return {place: frozenset(found) for place, found in privileges.items()}
+
+
+def _query(name: str, version: object) -> str:
+    """Return the query of a name for the version of a server, which names MariaDB."""
+    return _QUERIES[f"{name}_of_mariadb" if _MARIADB in str(version).lower() else name]
 
 
 def _is_on(value: object) -> bool:

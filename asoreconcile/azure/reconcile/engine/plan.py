@@ -47,10 +47,10 @@ def plan(
     may_write: bool,
     may_delete: bool,
     operator_namespace: str,
-    can_delete: bool = True,
-    is_arm: bool = True,
-    is_readable: bool = True,
-    is_paused: bool = False,
+    can_delete: bool,
+    is_arm: bool,
+    is_readable: bool,
+    is_paused: bool,
 ) -> Step:
     """Decide how a reconcile starts.
 
@@ -59,24 +59,31 @@ def plan(
     offers DELETE for the kind. is_readable: false if the policy has an unknown value.
     """
     notes = annotations(obj)
-    owner = notes.get(OPERATOR_NAMESPACE)
+    owner, is_held = notes.get(OPERATOR_NAMESPACE), has_finalizer(obj, FINALIZER)
     if owner and owner != operator_namespace:
         return Step.LEAVE
     if is_paused:
         return Step.PAUSE
+    lacks_id = is_arm and _has_lost_id(notes)
+    poller = notes.get(POLLER_ID) if is_arm and notes.get(POLLER_TOKEN) else None
     if is_deleting(obj):
-        return _plan_delete(
-            obj,
-            may_delete=may_delete,
-            can_delete=can_delete,
-            is_arm=is_arm,
-            is_readable=is_readable,
-        )
+        if not is_held or (is_readable and not may_delete):
+            return Step.RELEASE
+        if lacks_id:
+            seen = stated_claim(notes) or notes.get(POLLER_TOKEN)
+            # Never created: nothing to delete, and no credential is needed (D18).
+            return Step.RESTORE_ID if seen or status(obj).get("id") else Step.RELEASE
+        if not can_delete:
+            return Step.AWAIT_PARENT
+        # A deletion does not wait for a running create (R5.7).
+        if poller == DELETE_POLLER:
+            return Step.POLL
+        return Step.DELETE if is_readable else Step.AWAIT_POLICY
     # Each of these is one write that must be stored before any request to Azure. It
     # ends its reconcile; the next reconcile continues.
-    if not owner or not has_finalizer(obj, FINALIZER):
+    if not owner or not is_held:
         return Step.CLAIM
-    if is_arm and _has_lost_id(notes):
+    if lacks_id:
         return Step.RESTORE_ID
     if not is_readable:
         return Step.AWAIT_POLICY
@@ -84,31 +91,7 @@ def plan(
         return Step.OBSERVE
     if is_arm and says_deleting(notes):
         return Step.RECREATE
-    is_running = notes.get(POLLER_TOKEN) and notes.get(POLLER_ID) == PUT_POLLER
-    return Step.POLL if is_arm and is_running else Step.PUT
-
-
-def _plan_delete(
-    obj: JsonObject,
-    *,
-    may_delete: bool,
-    can_delete: bool,
-    is_arm: bool,
-    is_readable: bool,
-) -> Step:
-    notes = annotations(obj)
-    if not has_finalizer(obj, FINALIZER) or (is_readable and not may_delete):
-        return Step.RELEASE
-    if is_arm and _has_lost_id(notes):
-        seen = stated_claim(notes) or notes.get(POLLER_TOKEN) or status(obj).get("id")
-        # Never created: nothing to delete, and no credential is needed (D18).
-        return Step.RESTORE_ID if seen else Step.RELEASE
-    if not can_delete:
-        return Step.AWAIT_PARENT
-    # A deletion does not wait for a running create (R5.7).
-    if is_arm and notes.get(POLLER_TOKEN) and notes.get(POLLER_ID) == DELETE_POLLER:
-        return Step.POLL
-    return Step.DELETE if is_readable else Step.AWAIT_POLICY
+    return Step.POLL if poller == PUT_POLLER else Step.PUT
 
 
 def _has_lost_id(notes: Mapping[str, str]) -> bool:

@@ -40,7 +40,7 @@ def stated_name(
     """Return the Azure name; None if it is in the ConfigMap of
     `spec.azureNameFromConfig`.
 
-    `configured_name` then gives the name.
+    `configured_name` then reads the name.
 
     may_move: whether the spec may name another resource than the claimed one.
 
@@ -62,16 +62,6 @@ def stated_name(
     if not name:
         raise unusable("the Azure name cannot be derived: set spec.azureName")
     return _single(name)
-
-
-def configured_name(reference: JsonObject, value: str) -> str:
-    """Return the Azure name from a ConfigMap. Raises ConditionError `Failed`."""
-    if not value:
-        raise unusable(
-            f"ConfigMap {reference.get('name')!r} gives an empty Azure name: fill key "
-            f"{reference.get('key')!r}"
-        )
-    return _single(value)
 
 
 def resource_identity(
@@ -179,7 +169,7 @@ def identify(scope: ReconcileScope, owner: Owner | None) -> ResourceIdentity:
     stated = ids.subscription_of(claimed) if claimed and not may_move else None
     return resource_identity(
         patcher.version,
-        _configured(patcher.obj, scope.references) if name is None else name,
+        configured_name(patcher.obj, scope.references) if name is None else name,
         claimed,
         owner_id="" if owner is None else owner.arm_id,
         subscription_id=stated or scope.connection.subscription_id,
@@ -205,7 +195,7 @@ def is_own(scope: ReconcileScope) -> bool:
             return True
         # The annotation with the ConfigMap's name can be edited, and a deletion cannot
         # be undone.
-        return _configured(patcher.obj, scope.references) == claimed_name(
+        return configured_name(patcher.obj, scope.references) == claimed_name(
             patcher.arm_id
         )
     except ConditionError:
@@ -248,6 +238,16 @@ def id_of(
     return stated if is_free or ids.same(stated, claimed) else ""
 
 
-def _configured(obj: JsonObject, references: ReferenceResolver) -> str:
+def configured_name(obj: JsonObject, references: ReferenceResolver) -> str:
+    """Return the Azure name in the ConfigMap that the spec refers to.
+
+    Raises ConditionError `Failed`, and the errors of `ReferenceResolver.config_map`.
+    """
     reference = spec(obj)["azureNameFromConfig"]
-    return configured_name(reference, references.config_map(reference))
+    name = references.config_map(reference)
+    if not name:
+        raise unusable(
+            f"ConfigMap {reference.get('name')!r} gives an empty Azure name: fill key "
+            f"{reference.get('key')!r}"
+        )
+    return _single(name)

@@ -4,7 +4,7 @@ sync period, reconcile now. Pure.
 Rule: OW-7.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 
 import attrs
@@ -122,27 +122,18 @@ def wrong_values(
     """Return a sentence for each value that cannot be read, by annotation."""
     found = {}
     period = own.get(SYNC_PERIOD) or inherited.get(SYNC_PERIOD)
-    if period and (why := period_problem(period)):
+    if period and (why := problem_in(parse_period, period)):
         found[SYNC_PERIOD] = f"{SYNC_PERIOD}: {why}. The operator's period is used"
     windows = own.get(MAINTENANCE_WINDOWS) or inherited.get(MAINTENANCE_WINDOWS)
-    if windows and (why := windows_problem(windows)):
+    if windows and (why := problem_in(parse_windows, windows)):
         found[MAINTENANCE_WINDOWS] = f"{MAINTENANCE_WINDOWS}: {why}. No window opens"
     return found
 
 
-def period_problem(text: str) -> str:
-    """Return what is wrong with a sync period, or ""."""
+def problem_in(parse: Callable[[str], object], text: str) -> str:
+    """Return what is wrong with a text, by the error of its parser, or ""."""
     try:
-        parse_period(text)
+        parse(text)
     except ValueError as error:
-        return str(error)
-    return ""
-
-
-def windows_problem(text: str) -> str:
-    """Return what is wrong with maintenance windows, or ""."""
-    try:
-        parse_windows(text)
-    except WindowError as error:
         return str(error)
     return ""

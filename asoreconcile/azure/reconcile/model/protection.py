@@ -5,11 +5,9 @@ The annotation is a switch on the object or on its Namespace (`switches`). Rule:
 
 from collections.abc import Mapping, Sequence
 
-from asoreconcile.azure.reconcile.model.annotations import (
-    DELETION_PROTECTION,
-    RECONCILE_POLICY,
-)
+from asoreconcile.azure.reconcile.model.annotations import DELETION_PROTECTION
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
+from asoreconcile.azure.reconcile.model.policy import LET_GO
 from asoreconcile.azure.reconcile.model.switches import switched_by
 from asoreconcile.base.printable import listed
 
@@ -30,7 +28,7 @@ def why_held(own: Mapping[str, str], inherited: Mapping[str, str]) -> str:
     return (
         f"nothing is deleted in Azure: the annotation {DELETION_PROTECTION}{place} "
         f"protects the resource. To delete the resource, remove that annotation. "
-        f"{_LET_GO}"
+        f"{LET_GO}"
     )
 
 
@@ -41,16 +39,10 @@ def why_held_by(protected: Sequence[ObjectReference]) -> str:
     return (
         f"nothing is deleted in Azure: this resource contains {names_of(protected)}, "
         f"which {DELETION_PROTECTION} protects. Delete or release those objects first. "
-        f"{_LET_GO}"
+        f"{LET_GO}"
     )
 
 
 def names_of(nodes: Sequence[ObjectReference]) -> str:
     """Return the kinds and names of the first objects, and the number of the others."""
     return listed(sorted(map(str, nodes)), _SHOWN)
-
-
-_LET_GO = (
-    "To remove only this object and leave the resource in Azure, set the annotation "
-    f"{RECONCILE_POLICY} to detach-on-delete"
-)

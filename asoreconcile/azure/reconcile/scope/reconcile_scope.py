@@ -14,7 +14,6 @@ from asoreconcile.azure.arm.credentials import CredentialError
 from asoreconcile.azure.catalogue.ignored_fields import IgnoredFieldError
 from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.catalogue.reserved import SETTINGS_SECRET
-from asoreconcile.azure.catalogue.type_facts import facts_of
 from asoreconcile.azure.middleware.context import ArmAccess, ReconcileContext
 from asoreconcile.azure.reconcile.model.annotations import (
     EXISTENCE,
@@ -305,11 +304,8 @@ class ReconcileScope:
         the autoscale settings are not listed yet.
         """
         patcher, operator = self.patcher, self.operator
-        version, autoscaled = patcher.version, None
-        if facts_of(version.arm_type).autoscaled:
-            found = operator.objects_of(AUTOSCALE_SETTING)
-            settings = (setting for _, setting in found)
-            autoscaled = autoscaled_by(version, patcher.key, patcher.arm_id, settings)
+        version, key, arm_id = patcher.version, patcher.key, patcher.arm_id
+        settings = (setting for _, setting in operator.objects_of(AUTOSCALE_SETTING))
         try:
             return merge_rules(
                 version,
@@ -317,7 +313,7 @@ class ReconcileScope:
                 self.namespace_annotations,
                 foreign_tags=operator.foreign_tags,
                 ignore_fields=operator.ignore_fields,
-                autoscaled=autoscaled,
+                autoscaled=autoscaled_by(version, key, arm_id, settings),
             )
         except IgnoredFieldError as error:
             raise unusable(

@@ -38,14 +38,12 @@ class RequeueBackoff:
         """Return seconds until the next try after one more failure. Rules: R4.1,
         D19.
         """
-        # It waits for a person, so the delay does not grow.
-        if error.severity == "Error":
-            memory.failures = 0
-            return max(error.after_seconds, self.very_slow())
         # An accepted write resets the failures, but not the failed operations.
         count = max(memory.failures, memory.failed_operations - 1)
-        memory.failures += 1
-        if error.retry is RetryClass.VERY_SLOW:
+        # An Error waits for a person, so the delay does not grow.
+        is_error = error.severity == "Error"
+        memory.failures = 0 if is_error else memory.failures + 1
+        if is_error or error.retry is RetryClass.VERY_SLOW:
             return max(error.after_seconds, self.very_slow())
         ramp = 2.0 ** min(count, _DOUBLINGS)
         return max(error.after_seconds, min(ramp, _CAP_SECONDS[error.retry]))

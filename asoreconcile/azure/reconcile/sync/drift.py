@@ -303,12 +303,11 @@ def _undeclared(
     text = f"a value that the spec does not declare was changed in Azure{where}"
     undeclared = frozenset({UNDECLARED})
     attempts = facts.repair_attempts.started(undeclared, at=facts.now)
+    counted = UpdateMemory(repair_attempts=attempts)
     if attempts.most_for(undeclared) > _MOST_REPAIRS:
         # The value changes by itself: neither a PUT nor another event helps.
         log = Log("info", "Undeclared values change with each sync")
-        counted = UpdateMemory(repair_attempts=attempts)
         return Decision((counted, *noted, log, CountSync("undeclared")), read)
-    counted = UpdateMemory(repair_attempts=attempts)
     is_put = facts.undeclared is Undeclared.PUT and facts.mode is SyncMode.COMPARE
     said = f"{text}; it is put again" if is_put else f"{text}; left as it is"
     event = EmitEvent("Warning", "UndeclaredChange", said)

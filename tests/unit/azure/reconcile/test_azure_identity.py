@@ -1,5 +1,7 @@
 """Which resource an object stands for, as tables of facts. Rules: R10.1, R10.3."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from asoreconcile.azure.arm.condition_error import ConditionError
@@ -47,6 +49,10 @@ def named(given):
     return stated_name(version, stated, may_move=may_move)
 
 
+def configured(name):
+    return configured_name(obj(CONFIG), SimpleNamespace(config_map=lambda _: name))
+
+
 def identity(claimed, **given):
     return resource_identity(
         VNET,
@@ -82,7 +88,7 @@ def test_a_name_is_one_segment_wherever_it_comes_from(name):
     for find in (
         lambda: named(facts({"azureName": name})),
         lambda: named(facts(CONFIG, noted=name)),
-        lambda: configured_name(CONFIG["azureNameFromConfig"], name),
+        lambda: configured(name),
     ):
         with pytest.raises(ConditionError, match="no resource can be called") as caught:
             find()
@@ -91,7 +97,7 @@ def test_a_name_is_one_segment_wherever_it_comes_from(name):
 
 def test_an_empty_name_of_a_config_map_names_the_key_to_fill():
     with pytest.raises(ConditionError, match=r"'names'.*fill key 'vnet'"):
-        configured_name(CONFIG["azureNameFromConfig"], "")
+        configured("")
 
 
 @pytest.mark.parametrize(

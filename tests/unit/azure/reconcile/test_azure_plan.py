@@ -55,6 +55,7 @@ def decide(
         can_delete=can,
         is_arm=is_arm,
         is_readable=policy is not None,
+        is_paused=False,
     )
 
 
