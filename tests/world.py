@@ -492,7 +492,7 @@ class World:
 
     def remembers(self, obj: JsonObject) -> bool:
         """Return whether there is any memory of an object."""
-        return _key(obj) in self.kind_of(obj).memories
+        return _key(obj) in self.kind_of(obj).memories._by_key
 
     def tell(self, obj: JsonObject, changed: ObjectReference, version: str) -> None:
         """Wake an object's kind as the event of a change does; see `woken`."""

@@ -239,7 +239,7 @@ def test_what_an_object_used_that_was_never_claimed_goes_with_it(
     assert uses(world, server)
     world.delete(server)
     world.run(server, operator=operator)
-    assert len(world.kind_of(server).memories) == 0
+    assert world.kind_of(server).memories._by_key == {}
 
 
 @pytest.mark.parametrize("found", ["nothing", "nonsense"])

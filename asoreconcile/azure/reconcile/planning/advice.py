@@ -103,7 +103,7 @@ def advice_on(
         return f"{_NOTHING_TO_DO}, next try {next_try or 'within minutes'}."
     if reason == "ScopeLocked" and deleting:
         return _lock(message, _DETACH)
-    if found := _PARSED.get(reason, _no_detail)(message):
+    if reason in _PARSED and (found := _PARSED[reason](message)):
         return found
     if deleting:
         return _deletion(message)
@@ -117,10 +117,6 @@ def advice_on(
     if severity == "Warning":
         return _REFUSED
     return ADVICE["Failed"] if reason else ""
-
-
-def _no_detail(_message: str) -> str:
-    return ""
 
 
 def _authorization(message: str) -> str:

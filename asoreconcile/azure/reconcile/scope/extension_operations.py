@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 
 import attrs
 
+from asoreconcile.azure.arm.tokens import Token, dumps
 from asoreconcile.azure.reconcile.model.annotations import (
     OWN_PREFIX,
     POLLER_ID,
@@ -83,17 +84,23 @@ class AnnotationLroStore:
         parts = self._parts(name, stored.get(name) or "")
         return bool(mark) and self._key().verify(parts, mark)
 
-    def marked(self, notes: Mapping[str, str | None]) -> dict[str, str | None]:
-        """Return annotations to write. If the token of the object's own operation is
-        among them, its mark is added.
+    def record(
+        self,
+        token: Token,
+        poller: str,
+        notes: Mapping[str, str | None],
+        *,
+        labelled: Mapping[str, str] | None = None,
+    ) -> None:
+        """Store the running operation of the object itself, with the operator's mark.
 
-        A mark in `notes` is kept.
+        poller: `PUT_POLLER` or `DELETE_POLLER`, which tells ASO the kind of the
+        operation. notes: further annotations; the mark among them is kept.
         """
-        token = notes.get(POLLER_TOKEN)
-        if not token:
-            return dict(notes)
-        mark = self._key().sign(self._parts(POLLER_TOKEN, token))
-        return {POLLER_MARK: mark, **notes}
+        text = dumps(token)
+        mark = self._key().sign(self._parts(POLLER_TOKEN, text))
+        stored = {POLLER_MARK: mark, POLLER_TOKEN: text, POLLER_ID: poller, **notes}
+        self._patcher.record(stored, labelled=labelled)
 
     def _parts(self, name: str, token: str) -> tuple[str, ...]:
         return "operation", uid_of(self._patcher.obj), name, token

@@ -36,11 +36,8 @@ class OwnerReads:
     the owner. Safe from any thread.
     """
 
-    def __init__(
-        self, clock: Clock, *, max_age_seconds: float = _MAX_AGE_SECONDS
-    ) -> None:
+    def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._max_age_seconds = max_age_seconds
         self._lock = threading.Lock()
         self._reads: dict[_Key, _Read] = {}
         self._started: dict[_Key, _Read] = {}
@@ -107,4 +104,4 @@ class OwnerReads:
         return read if read is not None and self._is_young(read) else None
 
     def _is_young(self, read: _Read) -> bool:
-        return self._clock.monotonic() - read.at < self._max_age_seconds
+        return self._clock.monotonic() - read.at < _MAX_AGE_SECONDS

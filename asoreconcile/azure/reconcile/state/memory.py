@@ -200,11 +200,3 @@ class ObjectMemories:
         with self._lock:
             memory = self._by_key.get(key)
         return bool(content) and memory is not None and memory.content == content
-
-    def __len__(self) -> int:
-        with self._lock:
-            return len(self._by_key)
-
-    def __contains__(self, key: object) -> bool:
-        with self._lock:
-            return key in self._by_key

@@ -44,7 +44,6 @@ from asoreconcile.azure.reconcile.writes.endings import NOT_DELETED, release
 from asoreconcile.azure.reconcile.writes.recorded_operation import (
     clear_token,
     running_operation,
-    token_annotations,
 )
 from asoreconcile.azure.reconcile.writes.sending import confirm_object, send_delete
 from asoreconcile.base.objects import status
@@ -294,8 +293,7 @@ def record_delete(scope: ReconcileScope, answer: InProgress) -> Requeue:
     if answer.token is not None:
         due = scope.operator.clock.monotonic() + answer.after_seconds
         scope.memory.poll = PollState(answer.progress, due)
-        notes = token_annotations(answer.token, DELETE_POLLER)
-        scope.patcher.record(scope.operations.marked(notes))
+        scope.operations.record(answer.token, DELETE_POLLER, {})
     scope.event("Normal", "BeginDelete", "Starting delete of resource")
     return Requeue(answer.after_seconds)
 

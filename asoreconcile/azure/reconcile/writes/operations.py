@@ -43,7 +43,6 @@ from asoreconcile.azure.reconcile.writes.recorded_operation import (
     is_polled_alike,
     newest_token,
     recorded_token,
-    token_annotations,
     withheld,
 )
 from asoreconcile.azure.reconcile.writes.recreation import after_refusal
@@ -181,10 +180,8 @@ def _running(
     memory.poll = PollState(running.progress, due, newest)
     if is_new:
         poller = DELETE_POLLER if deleting else PUT_POLLER
-        notes = token_annotations(running.token, poller)
-        if not is_marked:
-            notes[POLLER_MARK] = None
-        patcher.record(scope.operations.marked(notes))
+        unmarked: dict[str, None] = {} if is_marked else {POLLER_MARK: None}
+        scope.operations.record(running.token, poller, unmarked)
     return Requeue(running.delay_seconds)
 
 

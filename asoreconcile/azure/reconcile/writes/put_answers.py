@@ -35,7 +35,6 @@ from asoreconcile.azure.reconcile.writes.external_deletion import (
 )
 from asoreconcile.azure.reconcile.writes.recorded_operation import (
     clear_token,
-    token_annotations,
 )
 from asoreconcile.azure.reconcile.writes.recreation import after_refusal
 from asoreconcile.base.objects import status
@@ -129,9 +128,8 @@ def record_operation(scope: ReconcileScope, put: AcceptedPut, running: Pending) 
     operator = scope.operator
     due = operator.clock.monotonic() + running.delay_seconds
     scope.memory.poll = PollState(running.progress, due)
-    notes = _notes(put) | token_annotations(running.token, PUT_POLLER)
     label = build_label(operator.build)
-    scope.patcher.record(scope.operations.marked(notes), labelled=label)
+    scope.operations.record(running.token, PUT_POLLER, _notes(put), labelled=label)
 
 
 def _notes(put: AcceptedPut) -> dict[str, str | None]:

@@ -18,7 +18,6 @@ from asoreconcile.azure.arm.tokens import (
     TokenError,
     TokenShape,
     concerns,
-    dumps,
     is_near,
     is_signed_anew,
     loads,
@@ -34,14 +33,6 @@ from asoreconcile.azure.reconcile.model.drift_baseline import OBSERVED, last_put
 from asoreconcile.azure.reconcile.scope.extension_operations import AnnotationLroStore
 from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
 from asoreconcile.azure.reconcile.state.memory import ObjectMemory
-
-
-def token_annotations(token: Token, poller: str) -> dict[str, str | None]:
-    """Return the annotations that record a running operation.
-
-    poller: `PUT_POLLER` or `DELETE_POLLER`, which tells ASO the kind of the operation.
-    """
-    return {POLLER_TOKEN: dumps(token), POLLER_ID: poller}
 
 
 def recorded_token(

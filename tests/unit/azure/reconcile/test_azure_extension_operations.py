@@ -2,7 +2,12 @@
 
 import pytest
 
-from asoreconcile.azure.reconcile.model.annotations import POLLER_MARK, POLLER_TOKEN
+from asoreconcile.azure.arm.tokens import Token, TokenShape
+from asoreconcile.azure.reconcile.model.annotations import (
+    POLLER_MARK,
+    POLLER_TOKEN,
+    PUT_POLLER,
+)
 from asoreconcile.azure.reconcile.model.record_key import RecordKey
 from asoreconcile.azure.reconcile.scope.extension_operations import AnnotationLroStore
 
@@ -18,7 +23,7 @@ class Patcher:
         self.obj = {"metadata": {"uid": uid}}
         self.annotations = {}
 
-    def record(self, notes):
+    def record(self, notes, *, labelled=None):
         self.annotate(notes)
 
     def annotate(self, notes):
@@ -81,8 +86,9 @@ def test_asos_annotation_stays_as_aso_writes_it(store, patcher):
 
 
 def test_the_object_s_own_token_is_marked_as_it_is_written(store, patcher):
-    patcher.annotate(store.marked({POLLER_TOKEN: TOKEN}))
+    token = Token(TokenShape.LOCATION, "GenericResource", "https://arm/x", "")
+    store.record(token, PUT_POLLER, {"a": "b"})
     assert store.has_mark(POLLER_TOKEN)
-    given = {POLLER_TOKEN: TOKEN, POLLER_MARK: None}
-    assert store.marked(given) == given
-    assert store.marked({"a": "b"}) == {"a": "b"}
+    assert patcher.annotations["a"] == "b"
+    store.record(token, PUT_POLLER, {POLLER_MARK: None})
+    assert POLLER_MARK not in patcher.annotations

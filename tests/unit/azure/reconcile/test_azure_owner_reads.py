@@ -15,7 +15,7 @@ API = "2024-04-13"
 
 @pytest.fixture
 def reads(clock):
-    return OwnerReads(clock, max_age_seconds=2.0)
+    return OwnerReads(clock)
 
 
 def arm(*answers):
