@@ -2,7 +2,8 @@
 
 HYPOTHESIS_PROFILE=explore searches for new examples, many more than usual; =sample for
 the usual number. ASORECONCILE_DELAYS=SEED and --slow-machine delay things (`delays`).
-Tests marked `long` run only if ASORECONCILE_LONG is set (`hack/ci long`).
+Tests marked `long` run only if ASORECONCILE_LONG is set (`hack/ci long`). Modules whose
+tests need a `world` define `start`, a `World` of the module's scope.
 """
 
 import gc
@@ -24,6 +25,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.append(str(Path(__file__).parents[1] / "hack"))
 
 import processstate
+from startstate import StartState
 
 # Tests read thousands of documents with `yaml.safe_load`; libyaml is ten times as fast.
 yaml.SafeLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # type: ignore[misc]
@@ -125,3 +127,23 @@ def _as_if_alone() -> Iterator[None]:
     with processstate.kept():
         yield
     forget_all()  # text that is a secret in one test is plain text in another
+
+
+@pytest.fixture(scope="module")
+def module_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for the module's tests."""
+    return tmp_path_factory.mktemp("module")
+
+
+@pytest.fixture(scope="module")
+def start_state(start: Any) -> StartState:
+    return StartState(start)
+
+
+@pytest.fixture
+def world(start: Any, start_state: StartState) -> Iterator[Any]:
+    """The module's world, in the state in which `start` left it."""
+    start_state.restore()
+    yield start
+    start.cluster.faults.release_all()
+    start.azure.faults.release_all()

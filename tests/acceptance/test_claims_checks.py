@@ -50,14 +50,15 @@ class Spy:
         return [request for at, request in self.requests if at == point]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def spy():
     return Spy(NETWORK, SUBNET)
 
 
-@pytest.fixture
-def world(tmp_path, spy):
-    with World(tmp_path, extensions=[spy.set], retry_after=1) as running:
+@pytest.fixture(scope="module")
+def start(module_path, spy):
+    with World(module_path, extensions=[spy.set], retry_after=1) as running:
+        running.spy = spy  # restored with the world
         names = (GROUP, NETWORK, SUBNET)
         running.install(*(f"{kind.group}/{kind.kind}" for kind in names))
         running.settled(resource_group())

@@ -7,9 +7,9 @@ GROUPS = "resources.azure.com/ResourceGroup"
 NETWORK = "network.azure.com/v20250301"
 
 
-@pytest.fixture
-def world(tmp_path):
-    with World(tmp_path, retry_after=1) as running:
+@pytest.fixture(scope="module")
+def start(module_path):
+    with World(module_path, retry_after=1) as running:
         running.install(GROUPS)
         running.settled(resource_group())
         yield running

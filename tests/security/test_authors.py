@@ -59,9 +59,9 @@ from asoreconcile.webhooks.admission import AdmissionRequest, Allowed, Denied
 SERVERS = "dbforpostgresql.azure.com/FlexibleServer"
 
 
-@pytest.fixture
-def world(tmp_path):
-    with World(tmp_path, lro=0.0) as running:
+@pytest.fixture(scope="module")
+def start(module_path):
+    with World(module_path, lro=0.0) as running:
         running.install(
             "resources.azure.com/ResourceGroup", "network.azure.com/VirtualNetwork"
         )

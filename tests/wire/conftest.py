@@ -1,17 +1,13 @@
 """Fixtures for tests over real HTTP.
 
-Tests of the simulated Azure define `azure`, the server, themselves. Modules whose tests
-need a `world` define `start`, a world of the module's scope.
+Tests of the simulated Azure define `azure`, the server, themselves.
 """
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from h2peer import H2Peer, greet, h2_serving
-from startstate import StartState
-from world import World
 
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
@@ -35,26 +31,6 @@ def client(server: KubeServer, tmp_path: Path) -> Iterator[KubeClient]:
     client = KubeClient(load(str(tmp_path / "kubeconfig")), user_agent="tests/1")
     yield client
     client.close()
-
-
-@pytest.fixture(scope="module")
-def module_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder for the module's tests."""
-    return tmp_path_factory.mktemp("module")
-
-
-@pytest.fixture(scope="module")
-def start_state(start: Any) -> StartState:
-    return StartState(start)
-
-
-@pytest.fixture
-def world(start: World, start_state: StartState) -> Iterator[World]:
-    """The module's world, in the state in which `start` left it."""
-    start_state.restore()
-    yield start
-    start.cluster.faults.release_all()
-    start.azure.faults.release_all()
 
 
 @pytest.fixture
