@@ -331,7 +331,10 @@ def test_an_unchanged_password_is_not_sent_again(mysql):
 
 def test_a_server_that_folds_names_of_databases_is_told_once(mysql):
     world = mysql
-    with servers.mariadb(folds_names=True) as folding:
+    with (
+        servers.mariadb(folds_names=True) as folding,
+        superuser(folding) as world.superusers,
+    ):
         world.server = folding
         world.make_owner(f"localhost:{folding.port}")
         world.users._sessions._connect = lambda server, sign_in: driver.connect(
