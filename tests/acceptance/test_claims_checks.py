@@ -3,6 +3,7 @@
 import errno
 
 import pytest
+from startstate import StartState
 from world import World, resource_group, virtual_network
 
 from asoreconcile.azure.middleware.extension_points import (
@@ -58,11 +59,15 @@ def spy():
 @pytest.fixture(scope="module")
 def start(module_path, spy):
     with World(module_path, extensions=[spy.set], retry_after=1) as running:
-        running.spy = spy  # restored with the world
         names = (GROUP, NETWORK, SUBNET)
         running.install(*(f"{kind.group}/{kind.kind}" for kind in names))
         running.settled(resource_group())
         yield running
+
+
+@pytest.fixture(scope="module")
+def start_state(start, spy):
+    return StartState([start, spy])
 
 
 @pytest.fixture
