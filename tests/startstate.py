@@ -22,13 +22,21 @@ _LEFT_ALONE = (
     "asoreconcile.testing.kube.kinds.resources.RestResource",
     "asoreconcile.wire.",
 )
-_OURS = ("asoreconcile.", "azure.core.pipeline.", "world.", "meanwhile.", "test_")
+_OURS = (
+    "asoreconcile.",
+    "azure.core.pipeline.",
+    "world.",
+    "databaseworlds.",
+    "meanwhile.",
+    "test_",
+)
 
 
 class StartState:
     """The contents of all that can be reached from an object, at one moment."""
 
     def __init__(self, root: Any) -> None:
+        self.root = root
         self._undo: list[Callable[[], None]] = []
         self._seen: dict[int, Any] = {}  # with the objects: their ids stay theirs
         todo = [root]

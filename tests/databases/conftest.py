@@ -1,11 +1,12 @@
 """Servers of databases, and worlds with the object that owns each."""
 
 from collections.abc import Iterator
-from pathlib import Path
+from typing import Any
 
 import pytest
 import servers
 from databaseworlds import MySqlWorld, PostgreSqlWorld, prepared
+from startstate import StartState
 
 from asoreconcile.azure.sql_users.kinds import (
     database_users,
@@ -30,23 +31,44 @@ def mariadb_server() -> Iterator[servers.Running]:
         yield running
 
 
-@pytest.fixture
-def postgresql(
-    tmp_path: Path, postgresql_server: servers.Running
-) -> Iterator[prepared]:
-    with PostgreSqlWorld(tmp_path) as world:
+@pytest.fixture(scope="module")
+def postgresql_start(
+    tmp_path_factory: pytest.TempPathFactory, postgresql_server: servers.Running
+) -> Iterator[StartState]:
+    with PostgreSqlWorld(tmp_path_factory.mktemp("postgresql")) as world:
         world.server = postgresql_server
         users = database_users(
             postgresql_kind(postgresql_server.trust), clock=world.clock
         )
         with prepared(world, users) as ready:
-            yield ready
+            yield StartState(ready)
 
 
-@pytest.fixture
-def mysql(tmp_path: Path, mariadb_server: servers.Running) -> Iterator[prepared]:
-    with MySqlWorld(tmp_path) as world:
+@pytest.fixture(scope="module")
+def mysql_start(
+    tmp_path_factory: pytest.TempPathFactory, mariadb_server: servers.Running
+) -> Iterator[StartState]:
+    with MySqlWorld(tmp_path_factory.mktemp("mysql")) as world:
         world.server = mariadb_server
         users = database_users(mysql_kind(mariadb_server.trust), clock=world.clock)
         with prepared(world, users) as ready:
-            yield ready
+            yield StartState(ready)
+
+
+def _restored(state: StartState) -> Iterator[Any]:
+    state.restore()
+    yield state.root
+    state.root.cluster.faults.release_all()
+    state.root.users.close()
+
+
+@pytest.fixture
+def postgresql(postgresql_start: StartState) -> Iterator[Any]:
+    """The module's world of PostgreSQL, in the state in which each test begins."""
+    yield from _restored(postgresql_start)
+
+
+@pytest.fixture
+def mysql(mysql_start: StartState) -> Iterator[Any]:
+    """The same of MySQL."""
+    yield from _restored(mysql_start)
