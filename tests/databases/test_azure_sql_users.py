@@ -112,6 +112,25 @@ def test_objects_whose_names_differ_in_letter_case_are_for_one_user(world):
     assert f"default/{first['metadata']['name']}" in message
 
 
+def test_a_deleted_object_hands_its_user_over(world):
+    """The heir gets the record of the creation, so its deletion drops the user."""
+    first = world.settled(sql_user(world))
+    second = world.user("other", azure_name="APP", owner={"name": "shop"})
+    world.apply(second)
+    assert world.reason(second)[0] == "AlreadyManaged"
+    world.delete(first)
+    assert world.settle(first) is None
+    world.settle(second)
+    said = world.server.statements
+    assert [one for one in said if one.startswith(("CREATE", "DROP"))] == said[:1]
+    assert world.events_of("TakesOver") == [
+        "default/app is deleted: this object takes over"
+    ]
+    world.delete(second)
+    assert world.settle(second) is None
+    assert world.server.statements[-1] == "DROP USER IF EXISTS [APP]"
+
+
 def test_an_administrator_of_the_database_is_not_taken_over(world):
     world.server.roles["app"] = {"db_owner"}
     user = sql_user(world)

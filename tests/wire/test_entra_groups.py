@@ -339,6 +339,30 @@ def test_of_two_objects_the_one_that_claims_first_manages_the_group(
     assert len(graph.groups()) == 1
 
 
+@pytest.mark.parametrize("other", ["waits", "only reads", "another group"])
+def test_a_deleted_object_hands_its_group_over(world, graph, other):
+    """It goes to the object of the namespace that would adopt the group."""
+    manager, heir = group("one"), group("two")
+    if other == "only reads":
+        heir["metadata"]["annotations"][RECONCILE_POLICY] = "skip"
+    if other == "another group":
+        heir["spec"]["displayName"] = "Another team"
+    world.settled(manager)
+    made = noted(world, manager)
+    world.apply(heir)
+    world.run(heir)
+    world.delete(manager)
+    world.settle(manager)
+    is_waiting = other == "waits"
+    assert (made in graph.groups()) is is_waiting
+    if is_waiting:
+        world.settle(heir)
+        assert list(graph.groups()) == [made]
+        assert noted(world, heir) == made
+    told = {one[0] for one in world.events if one[2] == "TakesOver"}
+    assert told == ({"two"} if is_waiting else set())
+
+
 def age(present):
     return metadata(present)["creationTimestamp"], uid_of(present)
 

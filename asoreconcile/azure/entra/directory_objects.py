@@ -41,11 +41,16 @@ from asoreconcile.azure.entra.memberships import Linked, make_linked
 from asoreconcile.azure.graph.client import GraphClient, is_absent, is_taken
 from asoreconcile.azure.middleware.requests import Export
 from asoreconcile.azure.non_arm.extension_points import require_permission
+from asoreconcile.azure.non_arm.hand_over import heir_of
 from asoreconcile.azure.reconcile.exports.export_plan import merged
 from asoreconcile.azure.reconcile.exports.export_writer import write
 from asoreconcile.azure.reconcile.identity.duplicates import require_sole
 from asoreconcile.azure.reconcile.identity.recorded_claim import accept_claim
-from asoreconcile.azure.reconcile.model.annotations import EXISTENCE, RESOURCE_ID
+from asoreconcile.azure.reconcile.model.annotations import (
+    CREDENTIAL_FROM,
+    EXISTENCE,
+    RESOURCE_ID,
+)
 from asoreconcile.azure.reconcile.model.decisions import (
     AT_ONCE_SECONDS,
     ReconcileOutcome,
@@ -69,7 +74,9 @@ from asoreconcile.azure.reconcile.writes.external_deletion import RECREATED
 from asoreconcile.base.objects import (
     JsonObject,
     ObjectKey,
+    annotations,
     dig,
+    key_of,
     spec,
     status,
     uid_of,
@@ -345,11 +352,35 @@ def _delete(scope: ReconcileScope, graph: GraphClient, entry_id: str) -> None:
         )
         scope.event("Warning", "NotDeletedInAzure", text)
         return
+    if heir := heir_of(scope, lambda _, other: _declares(scope, entry_id, other)):
+        text = f"the {of.noun} {entry_id} is left in Entra: {key_of(heir)} declares it"
+        scope.event("Normal", "NotDeletedInAzure", f"{text} too, and takes it over")
+        return
     scope.log.info("Deleting in Entra", type=of.noun, id=entry_id)
     try:
         graph.delete(of, entry_id)
     except ArmError as error:
         raise advised(scope, scope.errors.delete_failed(error), error) from error
+
+
+def _declares(scope: ReconcileScope, entry_id: str, other: JsonObject) -> bool:
+    """Return whether another object would adopt the entry of this object."""
+    obj = scope.patcher.obj
+    mine, theirs = annotations(obj), annotations(other)
+    if theirs.get(RESOURCE_ID, entry_id) != entry_id:
+        return False
+    try:
+        wanted, have = desired_of(other), desired_of(obj)
+    except ConditionError:
+        return False
+    choice = stated_policy(theirs, scope.namespace_annotations)
+    takes = wanted.adopts and not wanted.is_only_read
+    return (
+        takes
+        and choice in {None, IfExists.ADOPT}
+        and wanted.search == have.search
+        and theirs.get(CREDENTIAL_FROM) == mine.get(CREDENTIAL_FROM)
+    )
 
 
 def _explained(refused: ConditionError, scope: ReconcileScope) -> ConditionError:

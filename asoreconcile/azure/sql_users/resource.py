@@ -51,7 +51,11 @@ from asoreconcile.azure.sql_users.server import (
     SignIn,
 )
 from asoreconcile.azure.sql_users.sessions import Sessions, SessionWork
-from asoreconcile.azure.sql_users.sole_manager import manager_of, require_sole
+from asoreconcile.azure.sql_users.sole_manager import (
+    handed_over,
+    manager_of,
+    require_sole,
+)
 from asoreconcile.azure.sql_users.statement import Statement
 from asoreconcile.azure.sql_users.user import (
     UserIdentity,
@@ -175,6 +179,15 @@ class DatabaseUsers:
             if left:
                 return
             require_permission(scope)
+            made = known.record or new_record(
+                server.place, identity, scope.operator.clock.now()
+            )
+            made = attrs.evolve(
+                made, state=UserState.MADE, server_id=facts.server_id, password=""
+            )
+            if heir := handed_over(scope, dialect, made):
+                left = f"{heir} declares it too, and takes it over"
+                return
             for statement in dialect.drop(identity):
                 _say(session, statement, self._fence)
             shown = shown_user(identity)

@@ -8,9 +8,13 @@ The records are in the cluster, so that a restart changes nothing.
 
 from typing import Any
 
+import attrs
+
 from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.catalogue.names import azure_name
+from asoreconcile.azure.non_arm.hand_over import heir_of
+from asoreconcile.azure.non_arm.owner_in_azure import owner_note
 from asoreconcile.azure.reconcile.identity.duplicates import (
     ACCEPTED,
     REASON,
@@ -27,6 +31,7 @@ from asoreconcile.azure.sql_users.dialect import Dialect
 from asoreconcile.azure.sql_users.planning import Known
 from asoreconcile.azure.sql_users.user import (
     UserIdentity,
+    UserRecord,
     is_from_aso,
     record_of,
     shown_user,
@@ -117,10 +122,54 @@ def _rank(  # noqa: PLR0917 - the two sides of a comparison
         return (ACCEPTED, record.since, uid_of(other)) if is_same else None
     if not is_from_aso(other, operator.build):
         return None
-    is_same = _owner(other) == _owner(scope.patcher.obj) and dialect.is_same(
-        dialect.identity(azure_name(version, other), spec(other)), identity
-    )
+    is_same = _declares(scope, dialect, identity, version, other)
     return (SHOWN, *age_of(other)) if is_same else None
+
+
+def handed_over(
+    scope: ReconcileScope, dialect: Dialect, record: UserRecord
+) -> ObjectKey | None:
+    """Return the other object to which the user of a deleted one is handed over; None
+    if there is no such object.
+
+    The other object gets the record of the user's creation. record: the deleted
+    object's, with the present identifier of the user.
+    """
+    operator = scope.operator
+
+    def declares(version: KindVersion, other: JsonObject) -> bool:
+        before = record_of(other, operator.record_key)
+        is_free = before is None or dialect.is_same(before.identity, record.identity)
+        return is_free and _declares(scope, dialect, record.identity, version, other)
+
+    heir = heir_of(scope, declares)
+    if heir is None:
+        return None
+    # In the heir's spelling: servers compare names in ways of their own.
+    stated = _stated(dialect, scope.patcher.version, heir)
+    record = attrs.evolve(record, identity=dict(stated))
+    notes = record.annotation(heir, operator.record_key()) | owner_note(scope)
+    meta = {"uid": uid_of(heir), "annotations": notes}
+    operator.client.patch(scope.kind.resource, key_of(heir), {"metadata": meta})
+    return key_of(heir)
+
+
+def _declares(
+    scope: ReconcileScope,
+    dialect: Dialect,
+    identity: UserIdentity,
+    version: KindVersion,
+    other: JsonObject,
+) -> bool:
+    """Return whether the spec of another object declares the user, below the same
+    owner.
+    """
+    is_same_owner = _owner(other) == _owner(scope.patcher.obj)
+    return is_same_owner and dialect.is_same(_stated(dialect, version, other), identity)
+
+
+def _stated(dialect: Dialect, version: KindVersion, obj: JsonObject) -> UserIdentity:
+    return dialect.identity(azure_name(version, obj), spec(obj))
 
 
 def _owner(obj: JsonObject) -> tuple[str, Any]:
