@@ -2,6 +2,7 @@
 
 import base64
 import itertools
+from typing import Any
 
 import servers
 from world import World
@@ -24,14 +25,14 @@ class DatabaseWorld(World):
     provider = ""
 
     @property
-    def owner_id(self):
+    def owner_id(self) -> str:
         """The ARM id of the server."""
         group = f"/subscriptions/{self.azure.subscription_id}/resourceGroups/rg"
         return f"{group}/providers/{self.provider}/flexibleServers/server"
 
-    def make_owner(self, host):
+    def make_owner(self, host: str) -> dict[str, Any]:
         """The FlexibleServer as its own reconciles leave it, Ready."""
-        obj = {
+        obj: dict[str, Any] = {
             "apiVersion": f"{self.group}/{self.owner_version}",
             "kind": "FlexibleServer",
             "metadata": {"name": "server", "namespace": "default"},
@@ -54,7 +55,7 @@ class DatabaseWorld(World):
         )
         return obj
 
-    def set_secret(self, **values):
+    def set_secret(self, **values: str) -> None:
         """The Secret of all passwords here."""
         data = {k: base64.b64encode(v.encode()).decode() for k, v in values.items()}
         obj = {
@@ -65,7 +66,9 @@ class DatabaseWorld(World):
         }
         self.apply(obj, marked=False)
 
-    def user(self, name="", azure_name=None, **spec):
+    def user(
+        self, name: str = "", azure_name: str | None = None, **spec: Any
+    ) -> dict[str, Any]:
         """A User's manifest; its Secret's keys are `user` and `admin`."""
         local = {
             "password": {"name": "passwords", "key": "user"},
@@ -85,19 +88,19 @@ class DatabaseWorld(World):
             "spec": content,
         }
 
-    def asos(self, user):
+    def asos(self, user: dict[str, Any]) -> dict[str, Any]:
         """The manifest of a user as Azure Service Operator leaves it."""
         user["metadata"]["labels"] = {LAST_RECONCILED_VERSION: "v2.21.0"}
         user["metadata"]["finalizers"] = [FINALIZER]
         return user
 
-    def reason(self, obj):
+    def reason(self, obj: dict[str, Any]) -> tuple[str, str]:
         """Reason and message of a Ready condition after one reconcile."""
         self.run(obj)
         ready = self.ready(obj)
         return ready["reason"], ready.get("message", "")
 
-    def events_of(self, reason):
+    def events_of(self, reason: str) -> list[str]:
         return [e[3] for e in self.events if e[2] == reason]
 
 
@@ -114,10 +117,10 @@ class MySqlWorld(DatabaseWorld):
 
 
 class prepared:  # noqa: N801 - as a function
-    def __init__(self, world, users):
+    def __init__(self, world: Any, users: Any) -> None:
         self.world, self.users = world, users
 
-    def __enter__(self):
+    def __enter__(self) -> Any:
         world, group = self.world, self.world.group
         world.install(f"{group}/FlexibleServer", f"{group}/User")
         world.users = self.users
@@ -126,5 +129,5 @@ class prepared:  # noqa: N801 - as a function
         world.set_secret(user="first-password", admin=servers.ADMIN_PASSWORD)
         return world
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: object) -> None:
         self.users.close()
