@@ -4,6 +4,7 @@ import attrs
 import pytest
 from keypairs import identity_file, pem, rsa_key
 
+from asoreconcile.azure.arm.credentials import ClientSecret
 from asoreconcile.azure.arm.credentials_certificate import ClientCertificate
 from asoreconcile.azure.arm.credentials_federated import (
     ManagedIdentity,
@@ -76,17 +77,24 @@ def test_ow7_a_wrong_period_of_a_kind_is_told(text, part):
     assert part in str(raised.value)
 
 
-def test_workload_identity_wins():
-    settings = from_environment(
-        {
-            **COMPLETE,
-            "USE_WORKLOAD_IDENTITY_AUTH": "true",
-            "AZURE_ADDITIONAL_TENANTS": "x, y",
-        }
-    )
-    assert type(settings.credential) is WorkloadIdentity
-    assert settings.credential.additional_tenants == ("x", "y")
-    assert any("AZURE_CLIENT_SECRET is not used" in n for n in settings.notices)
+@pytest.mark.parametrize(
+    ("environment", "kind", "notice"),
+    [
+        ({**COMPLETE, "USE_WORKLOAD_IDENTITY_AUTH": "true"}, WorkloadIdentity,
+         "AZURE_CLIENT_SECRET is not used"),
+        # The identity of the machine is the last resort.
+        (GLOBAL, ManagedIdentity, "managed identity is used"),
+        pytest.param({**GLOBAL, "AZURE_ADDITIONAL_TENANTS": "x"}, ManagedIdentity,
+                     "AZURE_ADDITIONAL_TENANTS is not", id="H5-managed"),
+        ({**COMPLETE, "AZURE_SUBSCRIPTION_ID": ""}, type(None), "no global credential"),
+        ({**COMPLETE, "AUTH_MODE": "podidentity"}, ClientSecret, "AUTH_MODE"),
+    ],
+)  # fmt: skip
+def test_the_credential_and_a_notice_of_it(environment, kind, notice):
+    settings = from_environment(environment)
+    assert type(settings.credential) is kind
+    assert settings.credential is None or settings.credential.client_id == "c"
+    assert any(notice in one for one in settings.notices)
 
 
 def test_h5_further_tenants_of_the_settings_are_checked():
@@ -94,11 +102,6 @@ def test_h5_further_tenants_of_the_settings_are_checked():
     assert list(found) == [
         "AZURE_ADDITIONAL_TENANTS names what is no tenant's GUID or domain: a/b"
     ]
-
-
-def test_h5_a_managed_identity_has_no_further_tenants():
-    settings = from_environment({**GLOBAL, "AZURE_ADDITIONAL_TENANTS": "x"})
-    assert any("AZURE_ADDITIONAL_TENANTS is not" in n for n in settings.notices)
 
 
 def test_a_certificate_is_checked_at_the_start():
@@ -141,23 +144,10 @@ def test_an_identity_s_file_is_read_at_the_start_and_needs_no_ids(tmp_path):
     assert any(n.startswith(f"{key} is not used") for n in settings.notices)
 
 
-def test_the_machines_identity_is_the_last_resort_and_said_so():
-    settings = from_environment(GLOBAL)
-    assert type(settings.credential) is ManagedIdentity
-    assert settings.credential.client_id == "c"
-    assert any("managed identity is used" in notice for notice in settings.notices)
-
-
 def test_what_only_an_sdk_reads_is_refused_before_the_machines_identity():
     found = problems(**GLOBAL, AZURE_CLIENT_CERTIFICATE_PATH="/c")
     assert "AZURE_CLIENT_CERTIFICATE" in found[0]
     from_environment({**COMPLETE, "AZURE_CLIENT_CERTIFICATE_PATH": "/c"})
-
-
-def test_no_subscription_is_no_global_credential():
-    settings = from_environment({**COMPLETE, "AZURE_SUBSCRIPTION_ID": ""})
-    assert settings.credential is None
-    assert any("no global credential" in notice for notice in settings.notices)
 
 
 def test_never_switches_the_sync_off():
@@ -317,11 +307,6 @@ def test_webhooks_alone_have_no_namespaces_to_watch():
     assert "write watchers-and-webhooks" in problem
 
 
-def test_auth_mode_belongs_into_secrets():
-    settings = from_environment({**COMPLETE, "AUTH_MODE": "podidentity"})
-    assert any("AUTH_MODE" in notice for notice in settings.notices)
-
-
 def test_empty_equals_unset():
     settings = from_environment(
         {"POD_NAMESPACE": "ops", **dict.fromkeys(KNOWN, "")} | {"POD_NAMESPACE": "ops"}
@@ -387,7 +372,12 @@ HONOURED = {
                                           {"AZURE_CLIENT_CERTIFICATE": CERTIFICATE},
                                           get("credential.password"), "not needed"),
     "AZURE_USER_ASSIGNED_IDENTITY_CREDENTIALS": (A_FILE, {}, kind, IdentityFile),
-    "USE_WORKLOAD_IDENTITY_AUTH": ("true", {}, kind, WorkloadIdentity),
+    "USE_WORKLOAD_IDENTITY_AUTH": (
+        "true",
+        {"AZURE_ADDITIONAL_TENANTS": "x, y"},
+        lambda read: (kind(read), read.credential.additional_tenants),
+        (WorkloadIdentity, ("x", "y")),
+    ),
     "AZURE_ADDITIONAL_TENANTS": ("a, b", {}, get("credential.additional_tenants"), ("a", "b")),
     "AZURE_AUTHORITY_HOST": ("https://login.example/", {}, get("cloud.authority_host"),
                              "https://login.example/"),
