@@ -31,13 +31,6 @@ def test_a_scrape_reads_what_prometheus_clients_histogram_would_show(registry, f
     assert shown == [line for line in wanted if "_created" not in line]
 
 
-def test_a_series_is_shown_from_its_first_duration_on(registry, family):
-    durations = family.of("a")
-    assert "took_seconds_count" not in generate_latest(registry).decode()
-    durations.observe(1.0)
-    assert registry.get_sample_value("took_seconds_count", {"name": "a"}) == 1
-
-
 def test_one_series_of_the_same_labels(family):
     assert family.of("a") is family.of("a")
     assert family.of("a") is not family.of("b")
