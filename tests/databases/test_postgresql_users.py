@@ -516,7 +516,7 @@ def test_a_record_of_another_object_drops_nothing(postgresql):
         ("adopt-if-same", ["readers"], "AlreadyExists"),
         ("adopt-if-same", [], "Succeeded"),
         ("observe", ["readers"], "Succeeded"),
-        ("fial", [], "Failed"),
+        ("fial", [], "AlreadyExists"),
     ],
 )
 def test_a_user_that_is_there_is_taken_as_the_object_says(
