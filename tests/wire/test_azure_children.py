@@ -382,6 +382,7 @@ def test_v11_no_put_while_the_list_cannot_be_read(estate, two_children):
         estate.world.clock.advance(result.requeue_after_seconds)
         result = estate.world.run(estate.parent)
     assert len(estate.parent_puts()) == before
+    assert not is_ready(estate, estate.parent)
 
 
 @EITHER_WAY

@@ -403,6 +403,24 @@ def test_a_refusal_that_may_last_for_ever_names_the_way_out(
     assert ("detach-on-delete" in message) is is_lasting
 
 
+@pytest.mark.parametrize("is_hanging", [True, False])
+def test_k4_a_deletion_that_takes_more_than_a_day_names_the_way_out(
+    world, network, is_hanging
+):
+    if is_hanging:
+        world.azure.faults.hang_operation("virtualNetworks/vnet")
+    else:
+        refused = {"code": "AnotherOperationInProgress", "times": 100}
+        world.azure.faults.answer("DELETE", "virtualNetworks/vnet$", 409, **refused)
+    world.delete(network)
+    for is_late in (False, True):
+        world.run(network)
+        message = world.ready(network)["message"]
+        assert message.count("detach-on-delete") == is_late
+        world.restart()
+        world.clock.advance(25 * 3600.0)
+
+
 def test_v3_an_unknown_404_ends_a_deletion_only_if_it_is_repeated(world, network):
     answers_404(world, "VnetLost", times=100)
     world.delete(network)

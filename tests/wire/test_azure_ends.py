@@ -131,6 +131,17 @@ def test_an_end_that_a_check_of_ours_refuses_leaves_no_token(world, network):
     assert puts(world) == 2
 
 
+def test_k4_a_put_that_takes_more_than_a_day_says_so(world):
+    world.azure.faults.hang_operation(NETWORK)
+    obj = virtual_network()
+    world.apply(obj)
+    for is_late in (False, True):
+        world.run(obj)
+        assert ("activity log" in world.ready(obj)["message"]) is is_late
+        world.clock.advance(25 * 3600.0)
+    assert puts(world) == 1
+
+
 def test_r2_2_no_token_of_a_put_stays_when_a_deletion_is_refused(world):
     obj = virtual_network()
     world.apply(obj)

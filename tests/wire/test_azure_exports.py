@@ -9,10 +9,13 @@ import pytest
 from world import World, resource_group
 
 from asoreconcile.azure.reconcile.model.annotations import CREDENTIAL_FROM
+from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
+from asoreconcile.base import jsontext
 from asoreconcile.base.objects import ObjectKey, labels, owner_references, uid_of
 from asoreconcile.kube.resources import NAMESPACES, SECRETS
 from asoreconcile.kube.selection import Selection
 from asoreconcile.redaction import forget_all
+from asoreconcile.testing.http import HttpResponse
 
 SECRET = ObjectKey("default", "redis-keys")
 FAILED = "FailedWritingAdditionalKubernetesObjects"
@@ -265,3 +268,42 @@ def test_after_a_restart_an_exported_key_that_azure_quotes_is_hidden(world, meth
     world.run(obj)
     assert f"key *** of {host} is refused" in world.ready(obj)["message"]
     assert key not in str(world.ready(obj)) + str(world.events)
+
+
+def broken_writes(world, status, message):
+    body = {"kind": "Status", "message": message, "code": status}
+    answer = HttpResponse(status, jsontext.dumps(body))
+    for method, path in (("POST", "/secrets"), ("PATCH", "/secrets/")):
+        world.cluster.faults.respond(method, path, answer, times=100)
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [(500, "failed calling webhook"), (403, "exceeded quota")],
+)
+def test_k4_a_target_that_cannot_be_written_is_shown_and_tried_again(
+    world, status, message
+):
+    world.apply(redis())
+    broken_writes(world, status, message)
+    for _ in range(9):
+        delay = world.run(redis()).requeue_after_seconds
+        assert delay <= 180.0
+        world.clock.advance(delay)
+    ready = world.ready(redis())
+    assert (ready["severity"], ready["reason"]) == ("Warning", "Failed")
+    assert message in ready["message"]
+    world.cluster.faults.clear()
+    world.settle(redis())
+    assert len(world.requests("PUT", "redis/carts")) == 1
+
+
+def test_k4_a_webhook_that_fails_once_at_a_sync_leaves_ready(world, cache):
+    world.operator = attrs.evolve(world.operator, sync_mode=SyncMode.COMPARE)
+    world.client.delete(SECRETS, SECRET)
+    broken_writes(world, 500, "failed calling webhook")
+    seen = []
+    for _ in range(3):
+        world.clock.advance(world.run(cache).requeue_after_seconds)
+        seen.append(world.ready(cache)["status"])
+    assert seen == ["True", "True", "False"]

@@ -229,10 +229,12 @@ def why_not_the_resource(body: JsonObject | None, *, url: str) -> str:
 
 
 def _end_of(url: str) -> str:
-    """Return the part of an id or URL that follows the last provider, else its name."""
+    """Return the types and names of an id or URL that follow its last provider, else
+    its name.
+    """
     path = unquote(without_query(url)).rstrip("/").lower()
     _, provider, end = path.rpartition("/providers/")
-    return end if provider else path.rpartition("/")[2]
+    return end.partition("/")[2] if provider else path.rpartition("/")[2]
 
 
 def is_resource(body: JsonObject | None) -> bool:

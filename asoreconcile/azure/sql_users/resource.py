@@ -144,7 +144,7 @@ class DatabaseUsers:
             # Without the server's word: the deletion must not depend on a server for
             # which nothing is to be done.
             return _leave(scope, identity, NOT_MADE)
-        scope.patcher.remark = LET_GO  # a server may be gone for ever
+        scope.patcher.add_remark(LET_GO)  # a server may be gone for ever
         lookups = of_reconcile(scope)
         server = self._find_server(lookups)
         if known.record is not None and known.record.place != server.place:

@@ -55,7 +55,9 @@ from asoreconcile.redaction import redact
 
 # Errors of the Kubernetes API that a person must know. Any other is temporary, or a
 # race that the next reconcile resolves.
-_VERDICTS = frozenset({400, 403, 405, 413, 422})
+# 500 is also the answer for an admission webhook that does not answer.
+_NOT_ANSWERED = 500
+_VERDICTS = frozenset({400, 403, 405, 413, 422, _NOT_ANSWERED})
 _SHORT_OF = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 # A Ready resource is not in order if so many reads in a row have failed.
 _FAILURES_UNTIL_SHOWN = 3
@@ -223,10 +225,10 @@ def has_owner(patcher: PatchHelper, objects: Objects) -> bool:
 
 
 def _refused(error: ApiError) -> ConditionError:
-    return ConditionError(
-        f"the Kubernetes API refuses what this resource needs: {error}",
-        reason="Failed",
-    )
+    text = f"the Kubernetes API refuses what this resource needs: {error}"
+    failed = ConditionError(text, reason="Failed")
+    failed.is_unread = error.status == _NOT_ANSWERED
+    return failed
 
 
 def report_unreadable(

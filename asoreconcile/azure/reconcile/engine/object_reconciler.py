@@ -266,7 +266,7 @@ class ObjectReconciler:
             )
             scope.event("Warning", f"{action}ActionError", text)
         # Otherwise the record stays, and so does the protection that it gives.
-        with suppress(ConditionError, ConflictError, GoneError):
+        with suppress(ConditionError, ApiError, GoneError):
             close_claim(scope)
         return self._commit(scope, Result(requeue_after_seconds=delay))
 
@@ -296,17 +296,14 @@ class ObjectReconciler:
             try:
                 return patcher.commit()
             except ApiError as error:
+                is_broken = error.status == _BREAKS_THE_SCHEMA
                 stored = next(lighter, None)
-                if stored is None or not _cannot_be_stored(error):
+                if stored is None or not (is_broken or is_too_large(error)):
                     raise
                 scope.log.error(
                     "Status refused; its conditions alone", reason=str(error)
                 )
             patcher.drop_observed(stored=stored)
-
-
-def _cannot_be_stored(error: ApiError) -> bool:
-    return error.status == _BREAKS_THE_SCHEMA or is_too_large(error)
 
 
 def _warn_of_stop(scope: ReconcileScope) -> None:

@@ -26,6 +26,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
 from asoreconcile.azure.reconcile.model.conditions import (
     BLOCKED,
     deleting,
+    is_long_unready,
     reconciling,
 )
 from asoreconcile.azure.reconcile.model.decisions import (
@@ -39,6 +40,7 @@ from asoreconcile.azure.reconcile.model.existence import (
     is_observing,
 )
 from asoreconcile.azure.reconcile.model.pace import why_paused, wrong_values
+from asoreconcile.azure.reconcile.model.policy import LET_GO
 from asoreconcile.azure.reconcile.model.recreation import OnImmutable
 from asoreconcile.azure.reconcile.model.switches import Switch
 from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE
@@ -102,6 +104,9 @@ def first_step(scope: ReconcileScope) -> Step:
         return step
     _report_unknown_values(scope)
     is_leaving = is_deleting(patcher.obj)
+    may_last = is_leaving or step is Step.POLL
+    if may_last and is_long_unready(patcher.obj, operator.clock.now()):
+        patcher.add_remark(LET_GO if is_leaving else _TAKES_LONG)
     if step in {Step.RECREATE, Step.DELETE} or (step is Step.POLL and is_leaving):
         patcher.set_ready(deleting(patcher.generation))
     # A PUT of an ARM kind shows it once nothing has to be waited for.
@@ -143,6 +148,9 @@ def _report_unknown_values(scope: ReconcileScope) -> None:
     patcher.remark = "; ".join(found.values())
 
 
+_TAKES_LONG = (
+    "it has not been Ready for more than a day: see the activity log of the resource"
+)
 # Shared by nearly all objects; an empty set takes 216 bytes.
 _NONE: frozenset[str] = frozenset()
 _LOGGED = {

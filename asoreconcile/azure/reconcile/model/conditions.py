@@ -8,7 +8,7 @@ read, with status, severity, reason, message, observedGeneration and lastTransit
 """
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Literal
 
 import attrs
@@ -127,6 +127,13 @@ def is_ready(obj: JsonObject, generation: int | None = None) -> bool:
     ready = ready_of(obj)
     is_of_it = generation is None or ready.get("observedGeneration") == generation
     return is_of_it and ready.get("status") == "True"
+
+
+def is_long_unready(obj: JsonObject, now: datetime) -> bool:
+    """Return whether an object has not been Ready for more than a day."""
+    ready = ready_of(obj)
+    since, a_day_ago = ready.get("lastTransitionTime"), _stamp(now - timedelta(days=1))
+    return ready.get("status") == "False" and "" < str(since or "") < a_day_ago
 
 
 def merge_ready(

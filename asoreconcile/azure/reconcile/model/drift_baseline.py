@@ -33,6 +33,7 @@ _PUT_DIGITS = 32
 _DIFFERENCE_DIGITS = 12
 # Elements without an identity are named by their position, which is arbitrary.
 _POSITION = re.compile(r"\[\d+\]")
+_ELEMENT = re.compile(r"\[[^\]]*\]")
 UNSETTLED = "-"
 """A snapshot that equals no other, for a resource that never matched its spec."""
 # Marks of undeclared additions in Azure: their removal is drift, too.
@@ -178,6 +179,14 @@ def difference_mark(one: Difference) -> str:
     return _EXTRA + mark if one.kind in ("list-extra", "map-extra") else mark
 
 
+def place_of(one: Difference) -> str:
+    """Return the path of a difference, which is the same for all elements of a list
+    and for all additions to a map.
+    """
+    path = _ELEMENT.sub("[]", one.path)
+    return path.rpartition("/")[0] if one.kind == "map-extra" else path
+
+
 UNDECLARED = "undeclared"
 """The entry of the repair attempts for all undeclared values together."""
 
@@ -187,11 +196,11 @@ _NONE: Mapping[str, int] = MappingProxyType({})
 
 @attrs.frozen
 class RepairAttempts:
-    """The PUTs that were sent to repair one object's differences, by the mark of the
-    difference.
+    """The PUTs that were sent to repair one object's differences.
 
     pending: marks of differences that the last PUT should repair. repairs: number of
-    PUTs for each mark. at: time of the last PUT, in `Clock.monotonic` seconds. calm:
+    PUTs for each place (`place_of`): another writer may set another value each time.
+    at: time of the last PUT, in `Clock.monotonic` seconds. calm:
     number of syncs in a row since then that found no difference.
     """
 
@@ -200,16 +209,18 @@ class RepairAttempts:
     at: float = 0.0
     calm: int = 0
 
-    def started(self, found: frozenset[str], *, at: float) -> "RepairAttempts":
-        """Return the attempts with one more for each of these differences, before a PUT
-        that should repair them.
+    def started(
+        self, found: frozenset[str], places: Iterable[str], *, at: float
+    ) -> "RepairAttempts":
+        """Return the attempts with one more for each of these places, before a PUT that
+        should repair the differences. found: the marks of the differences.
         """
-        more = {difference: self.repairs.get(difference, 0) + 1 for difference in found}
+        more = {place: self.repairs.get(place, 0) + 1 for place in places}
         return RepairAttempts(found, {**self.repairs, **more}, at)
 
-    def most_for(self, found: Iterable[str]) -> int:
-        """Return the highest number of PUTs for one of these differences."""
-        return max((self.repairs.get(difference, 0) for difference in found), default=0)
+    def most_for(self, places: Iterable[str]) -> int:
+        """Return the highest number of PUTs for one of these places."""
+        return max((self.repairs.get(place, 0) for place in places), default=0)
 
     def in_order(self) -> "RepairAttempts":
         """Return the attempts after a sync that found no difference.
@@ -225,7 +236,7 @@ class RepairAttempts:
     def finished(self, given_up: Iterable[str]) -> "RepairAttempts":
         """Return the attempts after the PUT's result was read.
 
-        given_up: marks of differences for which no PUT is sent any more.
+        given_up: places of differences for which no PUT is sent any more.
         """
         dropped = frozenset(given_up)
         left = {m: n for m, n in self.repairs.items() if m not in dropped}

@@ -70,8 +70,7 @@ class ErrorConditions:
             error.is_busy_object and error.code != "Conflict"
         )
         if is_deleting(self.patcher.obj) and not is_passing:
-            texts = (self.patcher.remark, LET_GO)
-            self.patcher.remark = "; ".join(filter(None, texts))
+            self.patcher.add_remark(LET_GO)
         failed = self._classified(error, action="Delete", worst="Warning")
         if failed.retry is RetryClass.VERY_SLOW:
             failed.retry = RetryClass.SLOW

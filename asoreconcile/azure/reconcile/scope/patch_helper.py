@@ -172,7 +172,6 @@ class PatchHelper:
         self._client = client
         self._cache = cache
         self._clock = clock
-        # A sentence that is appended to every condition of this reconcile.
         self.remark = ""
         self.is_live = is_live
         # Until `confirm` knows.
@@ -265,6 +264,11 @@ class PatchHelper:
             self.is_cache_behind = self._cache.is_behind(live)
         self.is_live = True
 
+    def add_remark(self, text: str) -> None:
+        """Append a text to every condition that this reconcile sets from now on."""
+        if text not in self.remark:
+            self.remark = f"{self.remark}; {text}" if self.remark else text
+
     def set_ready(self, ready: ReadyCondition, *, reason_aware: bool = False) -> None:
         """Set the Ready condition of the working status if it may replace the present
         one; `commit` writes it.
@@ -274,7 +278,8 @@ class PatchHelper:
         """
         namespace = self.key.namespace
         reason = redact(ready.reason, namespace=namespace)
-        message = "; ".join(text for text in (ready.message, self.remark) if text)
+        remark = "" if self.remark in ready.message else self.remark
+        message = "; ".join(filter(None, (ready.message, remark)))
         message = printable(redact(message, namespace=namespace), keep="\n")
         self.status["conditions"] = merge_ready(
             self.status.get("conditions"),

@@ -37,6 +37,7 @@ from asoreconcile.azure.reconcile.model.drift_baseline import (
     difference_mark,
     extras,
     marks,
+    place_of,
     unconfirmed,
 )
 from asoreconcile.azure.reconcile.model.snapshot import is_comparable
@@ -231,8 +232,9 @@ def _repair(
     put: Put,
 ) -> Decision:
     found, where = marks(open_) | vanished, _at(open_)
+    places = vanished.union(map(place_of, open_))
     lasting: tuple[Effect, ...] = ()
-    repairs = facts.repair_attempts.most_for(found)
+    repairs = facts.repair_attempts.most_for(places)
     if repairs >= _MOST_REPAIRS:
         lasting = drifted(_kept(facts, learnt.known), _undone(facts, where))
         doubled = _FIRST_PAUSE_SECONDS * 2.0 ** min(repairs - _MOST_REPAIRS, 10)
@@ -240,7 +242,7 @@ def _repair(
         if facts.now - facts.repair_attempts.at < pause:
             read = Read(facts.have)
             return Decision((*lasting, CountSync("drift")), read)
-    attempts = facts.repair_attempts.started(found, at=facts.now)
+    attempts = facts.repair_attempts.started(found, places, at=facts.now)
     counted = UpdateMemory(repair_attempts=attempts)
     if not vanished and all(
         learnt.is_unconfirmed(difference_mark(one)) for one in open_
@@ -302,7 +304,7 @@ def _undeclared(
     where = f" at {at}" if at else "; see the status"
     text = f"a value that the spec does not declare was changed in Azure{where}"
     undeclared = frozenset({UNDECLARED})
-    attempts = facts.repair_attempts.started(undeclared, at=facts.now)
+    attempts = facts.repair_attempts.started(undeclared, undeclared, at=facts.now)
     counted = UpdateMemory(repair_attempts=attempts)
     if attempts.most_for(undeclared) > _MOST_REPAIRS:
         # The value changes by itself: neither a PUT nor another event helps.
@@ -345,7 +347,7 @@ def after_own_put(
     note = attrs.evolve(observed, known=known | unconfirmed(open_), rest=rest)
     reported = (_not_honoured(left),) if left else ()
     return (
-        UpdateMemory(repair_attempts=repair_attempts.finished(marks(left))),
+        UpdateMemory(repair_attempts=repair_attempts.finished(map(place_of, left))),
         SetMetadata({OBSERVED: note.dumps()}),
         *reported,
         *drifted(accepted),

@@ -4,20 +4,16 @@ Blocking: lists the children of the resource. Used before the deletion, and by
 `asoctl plan`. Rule: OW-6.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 
-from asoreconcile.azure.arm import ids
-from asoreconcile.azure.arm.absence import Absence
 from asoreconcile.azure.arm.errors import ArmError
 from asoreconcile.azure.catalogue.kinds import Catalogue, KindVersion
 from asoreconcile.azure.catalogue.type_facts import holds_data
 from asoreconcile.azure.middleware.declared import names_at
+from asoreconcile.azure.reconcile.sync.resource_reads import ListReader, listed_ids
 from asoreconcile.base.objects import JsonObject
 from asoreconcile.base.printable import listed
-
-ListReader = Callable[[str, str], Iterable[JsonObject]]
-"""A list's path and an api-version -> its entries. Raises ArmError."""
 
 _MOST = 30
 
@@ -79,22 +75,13 @@ class _Children:
             inside = {
                 name.lower() for name in names_at(body, f"properties.{_leaf(path)}")
             }
-            for id_ in self._listed(path, version.api_version):
+            for id_ in listed_ids(self._read, path, version.api_version):
                 if _leaf(id_).lower() in inside:
                     continue
                 if holds_data(version.arm_type) or not self._is_ours(id_):
                     yield id_
                 else:
                     yield from self.foreign(version.arm_type, id_, {})
-
-    def _listed(self, path: str, api_version: str) -> list[str]:
-        try:
-            found = [entry.get("id") for entry in self._read(path, api_version)]
-        except ArmError as error:
-            if error.absence is Absence.SAID:
-                return []
-            raise
-        return [one for one in found if isinstance(one, str) and ids.key(one)]
 
 
 def _leaf(path: str) -> str:

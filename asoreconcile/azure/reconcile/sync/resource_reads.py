@@ -1,9 +1,28 @@
-"""A reconcile's read of its resource. Blocking."""
+"""A reconcile's reads of its resource, and of lists. Blocking."""
 
-from asoreconcile.azure.arm.errors import ArmError, stated_resource
+from collections.abc import Callable, Iterable
+
+from asoreconcile.azure.arm.absence import Absence
+from asoreconcile.azure.arm.errors import ArmError
 from asoreconcile.azure.catalogue.status import status_of
-from asoreconcile.azure.middleware.context import ReconcileContext
+from asoreconcile.azure.middleware.context import ReconcileContext, ResourceRead
 from asoreconcile.base.objects import JsonObject
+
+ListReader = Callable[[str, str], Iterable[JsonObject]]
+"""A list's path and an api-version -> its entries. Raises ArmError."""
+
+
+def listed_ids(read: ListReader, path: str, api_version: str) -> list[str]:
+    """Return the ids in a list; none if Azure says that its group or parent is gone.
+
+    Raises ArmError for any other refusal, also a 404 whose code is not known.
+    """
+    try:
+        return [str(one.get("id") or "") for one in read(path, api_version)]
+    except ArmError as error:
+        if error.absence is Absence.SAID:
+            return []
+        raise
 
 
 def observed_status(
@@ -17,13 +36,6 @@ def observed_status(
     if "Get" not in version.operations:
         # Azure offers only HEAD for the kind: there is no status to show (V4).
         return {} if client.head(arm_id, version.api_version) else None
-    if body is None:
-        try:
-            read = client.get(arm_id, version.api_version)
-        except ArmError as error:
-            if error.is_not_found:
-                return None
-            raise
-        body = stated_resource(read, url=arm_id)
-    context.observed(body)
-    return status_of(version, body)
+    context.read = None if body is None else ResourceRead(body)
+    found = context.raw_get()
+    return None if found is None else status_of(version, found)

@@ -11,13 +11,12 @@ from asoreconcile.azure.arm import ids
 from asoreconcile.azure.arm.absence import Absence
 from asoreconcile.azure.arm.collections import collection_of
 from asoreconcile.azure.arm.condition_error import ConditionError
-from asoreconcile.azure.arm.errors import ArmError
-from asoreconcile.azure.middleware.context import ReconcileContext
 from asoreconcile.azure.reconcile.model.decisions import Requeue
 from asoreconcile.azure.reconcile.model.drift_baseline import DriftBaseline
 from asoreconcile.azure.reconcile.model.first_creation import was_there
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.sync.desired import Desired
+from asoreconcile.azure.reconcile.sync.resource_reads import listed_ids
 from asoreconcile.base.objects import status
 
 ASKED_AGAIN_SECONDS = 10.0
@@ -39,8 +38,6 @@ def confirm_absence(
     """
     context, patcher, memory = scope.context, scope.patcher, scope.memory
     if not context.is_known_absent:
-        if context.read is not None:
-            memory.absent_since = None
         return None
     is_said = context.absence is Absence.SAID
     # Also for an object whose status was lost in a restore: a PUT that left a resource
@@ -48,7 +45,6 @@ def confirm_absence(
     is_recorded = last_put is not None and bool(last_put.rest)
     was_known = not made.is_first and (is_recorded or was_there(status(patcher.obj)))
     if not (was_known or scope.is_undecided) or (is_said and not context.needs_absence):
-        memory.absent_since = None
         return None
     now = context.clock.monotonic()
     if memory.absent_since is None:
@@ -62,29 +58,12 @@ def confirm_absence(
             armId=context.arm_id,
         )
         return Requeue(left)
-    memory.absent_since = None
-    if context.needs_absence and _is_listed(context):
-        raise ConditionError(
-            f"Azure answers 404 for {context.arm_id}, but its list has it: "
-            "nothing is sent, as a PUT could delete what the resource contains",
-            reason="AzureResourceNotFound",
-        )
+    if context.needs_absence and (address := collection_of(context.arm_id)):
+        found = listed_ids(context.arm.list, address.path, context.version.api_version)
+        if any(ids.same(one, context.arm_id) for one in found):
+            raise ConditionError(
+                f"Azure answers 404 for {context.arm_id}, but its list has it: "
+                "nothing is sent, as a PUT could delete what the resource contains",
+                reason="AzureResourceNotFound",
+            )
     return None
-
-
-def _is_listed(context: ReconcileContext) -> bool:
-    """Return whether the list of the type contains the resource; False if its group or
-    parent is gone.
-    """
-    address = collection_of(context.arm_id)
-    if address is None:
-        return False
-    try:
-        return any(
-            ids.same(str(one.get("id") or ""), context.arm_id)
-            for one in context.arm.list(address.path, context.version.api_version)
-        )
-    except ArmError as error:
-        if error.absence is Absence.SAID:
-            return False
-        raise

@@ -183,7 +183,6 @@ def _reach(
     before, arm_id = memory.accepted, rendered.identity.arm_id
     if before is not None and before.record.put == rendered.fingerprint:
         # A retry after a reconcile that failed after its PUT: continue after the PUT.
-        memory.absent_since = None
         patcher.set_ready(reconciling(patcher.generation), reason_aware=True)
         patcher.annotate(accept_claim(scope, arm_id))
         return followed(scope, attrs.evolve(before, generation=patcher.generation))

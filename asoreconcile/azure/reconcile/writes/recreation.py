@@ -82,7 +82,7 @@ def after_refusal(
         f"Azure does not let {named} be changed after the resource was made: restore "
         "the value that Azure has, or delete the object and create it again"
     )
-    texts = [patcher.remark, text]
+    patcher.add_remark(text)
     if is_asked_for(patcher.annotations):
         why = _why_not(scope, rendered)
         if not why:
@@ -91,8 +91,7 @@ def after_refusal(
             scope.event("Warning", RECREATES, text + named)
             _record(patcher, scope.operator.record_key(), Stage.DELETING)
             return Requeue()
-        texts.append(f"it is not deleted and made again: {why}")
-    patcher.remark = "; ".join(filter(None, texts))
+        patcher.add_remark(f"it is not deleted and made again: {why}")
     return None
 
 

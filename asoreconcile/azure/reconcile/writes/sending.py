@@ -101,7 +101,6 @@ def send_put(
             # From here on Azure may have this body, also if the answer is a refusal:
             # values that it does not show are unknown until a PUT is accepted.
             memory.accepted = None
-            memory.absent_since = None
             if put.withdrawn:
                 scope.patcher.annotate({OBSERVED: put.withdrawn})
             stack.callback(scope.operator.note_write, put.arm_id)

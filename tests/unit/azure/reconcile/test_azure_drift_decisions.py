@@ -35,6 +35,7 @@ HAVE = {"id": "/id", "properties": {"provisioningState": "Succeeded"}}
 CHANGED = Difference("properties/size", "value", 1, 2)
 ABSENT = Difference("properties/password", "absent", "\0hidden")
 MARKS = marks([CHANGED])
+SIZE = CHANGED.path
 READ = Read(HAVE)
 EXTRA = Difference("tags/policy", "map-extra", None, "x")
 REST, CHANGED_REST = "1abcd.0123", "1abcd.4567"
@@ -114,9 +115,7 @@ def test_d11_a_put_goes_out_for_what_it_may_mend_alone(given, expected):
 def test_what_differs_is_put_again_and_told(observed):
     decided = decide(observed=observed, found=[CHANGED])
     counted, log, told, metric = decided.effects
-    assert counted == UpdateMemory(
-        repair_attempts=RepairAttempts(MARKS, dict.fromkeys(MARKS, 1))
-    )
+    assert counted == UpdateMemory(repair_attempts=RepairAttempts(MARKS, {SIZE: 1}))
     assert isinstance(log, Log)
     assert (told.type, told.reason) == ("Warning", "Drift")
     assert "at properties/size; it is put again" in told.message
@@ -258,11 +257,11 @@ HOUR = 3600.0
     [(0, 0.0), (2, 0.0), (3, 2 * HOUR), (4, 4 * HOUR), (7, 24 * HOUR), (99, 24 * HOUR)],
 )
 def test_what_comes_back_each_time_is_put_after_growing_pauses(times, pause):
-    tried = RepairAttempts(frozenset(), dict.fromkeys(MARKS, times), at=1000.0)
+    tried = RepairAttempts(frozenset(), {SIZE: times}, at=1000.0)
     given = {"found": [CHANGED], "repair_attempts": tried}
     decided = decide(**given, now=1000.0 + pause)
     (counted,) = (e for e in decided.effects if isinstance(e, UpdateMemory))
-    assert counted.repair_attempts.repairs == dict.fromkeys(MARKS, times + 1)
+    assert counted.repair_attempts.repairs == {SIZE: times + 1}
     assert counted.repair_attempts.at == 1000.0 + pause
     assert decided.then == PUT
     shown = [e for e in decided.effects if isinstance(e, SetDrifted)]
@@ -270,6 +269,28 @@ def test_what_comes_back_each_time_is_put_after_growing_pauses(times, pause):
     if pause:
         early = decide(**given, now=1000.0 + pause - 1.0)
         assert early == Decision((*shown, CountSync("drift")), READ)
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("properties/size", "value"),
+        ("properties/prefixes", "list-extra"),
+        ("properties/rules[{}]/access", "value"),
+        ("properties/rules[{}]", "list-extra"),
+        ("properties/settings/{}", "map-extra"),
+    ],
+)
+def test_another_value_each_time_is_the_same_fight(path, kind):
+    attempts, puts = RepairAttempts(), 0
+    for hour in range(24):
+        found = [Difference(path.format(hour), kind, None, hour)]
+        decided = decide(found=found, repair_attempts=attempts, now=hour * HOUR)
+        if decided.then == PUT:
+            puts += 1
+            (counted,) = (e for e in decided.effects if isinstance(e, UpdateMemory))
+            attempts = counted.repair_attempts
+    assert puts == 6
 
 
 @pytest.mark.parametrize("is_period_over", [True, False])
@@ -295,7 +316,7 @@ def test_another_region_is_told_of_beside_other_drift():
 
 
 def test_what_a_put_left_is_not_put_for_again():
-    tried = RepairAttempts(MARKS, dict.fromkeys(MARKS, 1))
+    tried = RepairAttempts(MARKS, {SIZE: 1})
     found = [CHANGED, ABSENT]
     judged, note, told = after_own_put(tried, knowing(rest=""), found, REST)
     assert judged == UpdateMemory(repair_attempts=RepairAttempts())
@@ -323,14 +344,14 @@ def test_a_vanished_extra_that_does_not_come_back_is_forgotten():
 @pytest.mark.parametrize("kind", ["value", "absent"])
 def test_a_declared_tag_that_another_writer_changed_meanwhile_is_put_again(kind):
     tag = Difference("tags/team", kind, "red", "blue")
-    tried = RepairAttempts(marks([tag]), dict.fromkeys(marks([tag]), 1))
+    tried = RepairAttempts(marks([tag]), {tag.path: 1})
     judged, note = after_own_put(tried, knowing(rest=""), [tag], REST)
     assert note == noted(unconfirmed(marks([tag])))
-    assert judged.repair_attempts.most_for(marks([tag])) == 1
+    assert judged.repair_attempts.most_for([tag.path]) == 1
 
 
 def test_what_a_put_mended_is_counted_on():
-    tried = RepairAttempts(MARKS, dict.fromkeys(MARKS, 2))
+    tried = RepairAttempts(MARKS, {SIZE: 2})
     judged, _ = after_own_put(tried, knowing(rest=""), [ABSENT], REST)
     assert judged == UpdateMemory(
         repair_attempts=RepairAttempts(frozenset(), tried.repairs)
@@ -338,8 +359,8 @@ def test_what_a_put_mended_is_counted_on():
 
 
 def test_the_most_stubborn_difference_counts():
-    attempts = RepairAttempts().started(frozenset("ab"), at=1.0)
-    attempts = attempts.started(frozenset("bc"), at=2.0)
+    attempts = RepairAttempts().started(frozenset("ab"), "ab", at=1.0)
+    attempts = attempts.started(frozenset("bc"), "bc", at=2.0)
     assert attempts.pending == frozenset("bc")
     assert attempts.most_for(attempts.pending) == 2
     assert RepairAttempts().most_for(()) == 0
@@ -374,7 +395,7 @@ def test_what_azure_keeps_open_is_a_condition_for_as_long_as_it_does(
     path, kind, is_shown
 ):
     kept = Difference(path, kind, None, "x")
-    tried = RepairAttempts(marks([kept]), dict.fromkeys(marks([kept]), 1))
+    tried = RepairAttempts(marks([kept]), {kept.path: 1})
     learnt = after_own_put(tried, knowing(rest=""), [kept], REST)
     later = decide(observed=knowing(*marks([kept])), found=[kept]).effects
     for effects in (learnt, later):

@@ -23,14 +23,14 @@ def test_a_spec_that_cannot_be_sent_needs_a_person(kind):
     assert (failure.reason, failure.severity) == ("Failed", "Error")
 
 
-@pytest.mark.parametrize("status", [400, 403, 405, 413, 422])
+@pytest.mark.parametrize("status", [400, 403, 405, 413, 422, 500])
 def test_what_the_kubernetes_api_refuses_is_shown(status):
     failure = failure_of(None, ApiError("it says no", status=status))
     assert (failure.reason, failure.severity) == ("Failed", "Warning")
     assert str(failure).endswith("refuses what this resource needs: it says no")
 
 
-@pytest.mark.parametrize("status", [401, 404, 409, 410, 429, 500, 503])
+@pytest.mark.parametrize("status", [401, 404, 409, 410, 429, 503])
 def test_trouble_of_the_moment_is_left_to_the_queue(status):
     assert failure_of(None, ApiError("not now", status=status)) is None
     assert failure_of(None, TransportError("no answer")) is None

@@ -32,7 +32,7 @@ def test_what_all_begin_with_is_one_and_stays_so(memories):
     one, other = memories.of(ONE, "u"), memories.of(OTHER, "u")
     assert one.repair_attempts is other.repair_attempts
     assert one.poll is other.poll
-    one.repair_attempts = one.repair_attempts.started(frozenset("a"), at=1.0)
+    one.repair_attempts = one.repair_attempts.started(frozenset("a"), "a", at=1.0)
     assert one.repair_attempts.most_for("a") == 1
     assert other.repair_attempts == RepairAttempts() == RepairAttempts(repairs={})
 
