@@ -39,6 +39,8 @@ POLLER_TOKEN = _PREFIX + "poller-resume-token"
 POLLER_ID = _PREFIX + "poller-resume-id"
 # The operator's mark of the stored token; ASO has none.
 POLLER_MARK = OWN_PREFIX + "poller-resume-token-mark"
+# All annotations of a running operation.
+POLLER_NOTES = (POLLER_TOKEN, POLLER_ID, POLLER_MARK)
 CHILD_ID_OVERRIDE = _PREFIX + "child-resource-id-override"
 AZURE_NAME_FROM_CONFIG = _PREFIX + "azure-name-from-config"
 

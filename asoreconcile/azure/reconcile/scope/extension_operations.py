@@ -16,6 +16,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
     OWN_PREFIX,
     POLLER_ID,
     POLLER_MARK,
+    POLLER_NOTES,
     POLLER_TOKEN,
 )
 from asoreconcile.azure.reconcile.model.record_key import RecordKey
@@ -54,23 +55,15 @@ class AnnotationLroStore:
         """
         # With a leftover annotation the next process would poll an operation that is
         # over.
-        over = {
-            note: None
-            for note in (POLLER_TOKEN, POLLER_ID, POLLER_MARK)
-            if self._patcher.annotations.get(note)
-        }
         mark = self._key().sign(self._parts(name, token))
         saved = {name: token, _mark_at(name): mark}
         if not _is_asos(name):
             saved = {_annotation(name): f"{mark} {token}"}
-        self._patcher.record({**saved, **over})
+        self._patcher.record({**saved, **dict.fromkeys(POLLER_NOTES)})
 
     def clear(self, name: str) -> None:
         """Remove the annotation, if there is one."""
-        stored = self._patcher.annotations
-        names = (_annotation(name), _mark_at(name))
-        if gone := {note: None for note in names if stored.get(note)}:
-            self._patcher.annotate(gone)
+        self._patcher.annotate({_annotation(name): None, _mark_at(name): None})
 
     def has_mark(self, name: str) -> bool:
         """Return whether the token in ASO's annotation `name` has the operator's mark.

@@ -280,7 +280,7 @@ def _export(scope: ReconcileScope) -> None:
     exported = exporter.export(current)
     if exported.failure is not None:
         _show_failed_export(scope, exported.failure)
-    elif exported.is_fetched and patcher.has_condition(EXPORT_FAILED):
+    elif exported.is_fetched:
         patcher.set_problem(EXPORT_FAILED)
     annotate_success(patcher, scope.context, operator.extensions)
 

@@ -25,7 +25,7 @@ from asoreconcile.azure.arm.tokens import (
 from asoreconcile.azure.reconcile.model.annotations import (
     DELETE_POLLER,
     POLLER_ID,
-    POLLER_MARK,
+    POLLER_NOTES,
     POLLER_TOKEN,
     PUT_POLLER,
 )
@@ -78,13 +78,7 @@ def running_operation(
 def clear_token(patcher: PatchHelper, memory: ObjectMemory) -> None:
     """Drop the recorded operation from memory and annotations (R2.2)."""
     memory.poll = PollState()
-    patcher.annotate(
-        {
-            name: None
-            for name in (POLLER_TOKEN, POLLER_ID, POLLER_MARK)
-            if patcher.annotations.get(name)
-        }
-    )
+    patcher.annotate(dict.fromkeys(POLLER_NOTES))
 
 
 def forget_put(patcher: PatchHelper, memory: ObjectMemory) -> None:

@@ -30,6 +30,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
     LATEST_RECONCILED_GENERATION,
     POLLER_ID,
     POLLER_MARK,
+    POLLER_NOTES,
     POLLER_TOKEN,
     PUT_POLLER,
 )
@@ -58,7 +59,7 @@ NOT_IN = ArmError(ErrorBody("Unauthorized", "No."), status=401)
 TROUBLE = ArmError(ErrorBody("Busy", "Later."), status=503)
 RUNNING = Pending(LOCATION, 10.0, Progress(polls=2))
 ACCEPTED = AcceptedPut(DriftBaseline("p"), 7, running=RUNNING)
-CLEARED = {POLLER_TOKEN: None, POLLER_ID: None}
+CLEARED = dict.fromkeys(POLLER_NOTES)
 
 
 def failing(name):
@@ -96,8 +97,11 @@ class Trial:
             generation=7,
             version=SimpleNamespace(api_version="2024-01-01"),
             annotate=self.noted.append,
-            record=self.written.append,
         )
+
+    def record(self, token, poller, notes):
+        stored = {POLLER_TOKEN: dumps(token), POLLER_ID: poller, **notes}
+        self.written.append(stored)
 
     def run(self, outcome=None):
         def told(*event):
@@ -117,7 +121,7 @@ class Trial:
                 info=lambda *_, **__: None,
             ),
             operations=SimpleNamespace(
-                has_mark=lambda _: self.marked, marked=lambda notes: notes
+                has_mark=lambda _: self.marked, record=self.record
             ),
             connection=SimpleNamespace(
                 client=SimpleNamespace(
