@@ -7,11 +7,10 @@ only within TLS. It records the statements, and knows the users that they create
 import socket
 import ssl
 import struct
-import threading
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Self
+
+from protocoldouble import ProtocolDouble, exactly
 
 _PLUGIN = b"mysql_clear_password"
 _CAPABILITIES = 0x00000001 | 0x200 | 0x800 | 0x8000 | 0x80000 | 0x8 | 0x2000
@@ -19,50 +18,18 @@ _OK = b"\x00\x00\x00\x02\x00\x00\x00"
 _STRING = 0xFD
 
 
-class MySqlDouble:
+class MySqlDouble(ProtocolDouble):
     """The server. Use as a context manager."""
 
     def __init__(
         self, certificate_file: Path | str, key_file: Path | str, *, token: str
     ) -> None:
-        self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self._context.load_cert_chain(certificate_file, key_file)
+        super().__init__(certificate_file, key_file)
         self._token = token
         self.statements: list[str] = []
         self.passwords: list[str] = []
         self.users: list[str] = []
         self.users_plugins: dict[str, str] = {}
-        self._threads: list[threading.Thread] = []
-        self._open: list[socket.socket] = []
-
-    def __enter__(self) -> Self:
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self._listener.getsockname()[1]
-        self._start(self._accept)
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-        for one in self._open:
-            with suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
-        for thread in self._threads:
-            thread.join(10)
-
-    def _start(self, call: Callable[..., None], *args: Any) -> None:
-        thread = threading.Thread(target=call, args=args, daemon=True)
-        self._threads.append(thread)
-        thread.start()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                connection, _ = self._listener.accept()
-            except OSError:
-                return
-            self._open.append(connection)
-            self._start(self._serve, connection)
 
     def _serve(self, connection: socket.socket) -> None:
         with suppress(OSError, ssl.SSLError, EOFError), connection:
@@ -173,16 +140,6 @@ def _send(connection: socket.socket, number: int, payload: bytes) -> None:
 
 
 def _receive(connection: socket.socket) -> tuple[int, bytes]:
-    head = _exactly(connection, 4)
+    head = exactly(connection, 4)
     size = struct.unpack("<I", head[:3] + b"\0")[0]
-    return head[3], _exactly(connection, size)
-
-
-def _exactly(connection: socket.socket, size: int) -> bytes:
-    data = b""
-    while len(data) < size:
-        more = connection.recv(size - len(data))
-        if not more:
-            raise EOFError
-        data += more
-    return data
+    return head[3], exactly(connection, size)

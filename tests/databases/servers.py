@@ -13,8 +13,10 @@ import ssl
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import attrs
 
@@ -39,13 +41,13 @@ class Running:
     host: str
     port: int
     ca: str
-    process: subprocess.Popen
+    process: subprocess.Popen[bytes]
     log: Path
 
-    def trust(self):
+    def trust(self) -> ssl.SSLContext:
         return ssl.create_default_context(cadata=self.ca)
 
-    def pause(self):
+    def pause(self) -> None:
         """Make the server hang: the kernel accepts connections, but there are no
         answers.
         """
@@ -54,11 +56,11 @@ class Running:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGSTOP)
 
-    def go_on(self):
+    def go_on(self) -> None:
         for pid in self._pids():
             os.kill(pid, signal.SIGCONT)
 
-    def _pids(self):
+    def _pids(self) -> list[int]:
         found = subprocess.run(
             ["pgrep", "-P", str(self.process.pid)],
             capture_output=True,
@@ -68,7 +70,7 @@ class Running:
         return [self.process.pid, *map(int, found.stdout.split())]
 
 
-def folder():
+def folder() -> Path:
     """Return the folder of hack/databases, whether or not it exists."""
     stated = os.environ.get("ASORECONCILE_DATABASES")
     if stated:
@@ -77,7 +79,7 @@ def folder():
     return found[-1] if found else Path("/nonexistent")
 
 
-def postgresql_programs():
+def postgresql_programs() -> Path | None:
     """Return the folder of PostgreSQL's programs, or None."""
     for root in (Path("/"), folder()):
         found = sorted(root.glob("usr/lib/postgresql/*/bin/postgres"))
@@ -86,7 +88,7 @@ def postgresql_programs():
     return None
 
 
-def mariadb_programs():
+def mariadb_programs() -> Path | None:
     """Return the root folder of MariaDB's programs, or None."""
     for root in (Path("/"), folder()):
         if (root / "usr/sbin/mariadbd").exists():
@@ -95,7 +97,7 @@ def mariadb_programs():
 
 
 @contextmanager
-def _home():
+def _home() -> Iterator[Path]:
     """Return a folder that the server's user can reach and own."""
     home = Path(tempfile.mkdtemp(prefix="asoreconcile-db-"))
     try:
@@ -105,17 +107,17 @@ def _home():
         shutil.rmtree(home, ignore_errors=True)
 
 
-def _identity():
+def _identity() -> dict[str, Any]:
     return {"user": NOBODY, "group": NOBODY} if os.getuid() == 0 else {}
 
 
-def _give(path):
+def _give(path: Path) -> None:
     if os.getuid() == 0:
         for one in (path, *path.rglob("*")):
             os.chown(one, NOBODY, NOBODY)
 
 
-def _certificate(home, hosts=("localhost", "127.0.0.1")):
+def _certificate(home: Path, hosts: Sequence[str] = ("localhost", "127.0.0.1")) -> str:
     authority = certificate_authority("databases")
     certificate, key = authority.issue(list(hosts))
     (home / "server.pem").write_bytes(certificate)
@@ -124,7 +126,7 @@ def _certificate(home, hosts=("localhost", "127.0.0.1")):
     return authority.pem.decode()
 
 
-def _await(port, process, log, ready):
+def _await(port: int, process: subprocess.Popen[bytes], log: Path, ready: str) -> None:
     until = time.monotonic() + _START_SECONDS
     while time.monotonic() < until:
         if process.poll() is not None:
@@ -140,7 +142,16 @@ def _await(port, process, log, ready):
 
 
 @contextmanager
-def _running(arguments, home, port, ca, environment, *, ready="", **identity):
+def _running(
+    arguments: Sequence[object],
+    home: Path,
+    port: int,
+    ca: str,
+    environment: Mapping[str, str],
+    *,
+    ready: str = "",
+    **identity: Any,
+) -> Iterator[Running]:
     log = home / "log"
     with log.open("wb") as output:
         process = subprocess.Popen(
@@ -168,8 +179,9 @@ def _running(arguments, home, port, ca, environment, *, ready="", **identity):
 
 
 @contextmanager
-def postgresql():
+def postgresql() -> Iterator[Running]:
     programs = postgresql_programs()
+    assert programs
     with _home() as home:
         root = programs.parents[4]
         environment = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}
@@ -220,9 +232,15 @@ def postgresql():
 
 
 @contextmanager
-def mariadb(*, tls=True, hosts=("localhost", "127.0.0.1"), folds_names=False):
+def mariadb(
+    *,
+    tls: bool = True,
+    hosts: Sequence[str] = ("localhost", "127.0.0.1"),
+    folds_names: bool = False,
+) -> Iterator[Running]:
     """folds_names: whether names of databases and tables are kept in lower case."""
     root = mariadb_programs()
+    assert root
     with _home() as home:
         libraries = [str(one) for one in (root / "usr/lib").glob("*-linux-gnu")]
         environment = {

@@ -8,69 +8,47 @@ import re
 import socket
 import ssl
 import struct
-import threading
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from pathlib import Path
+
+from protocoldouble import ProtocolDouble, exactly
 
 PRELOGIN, LOGIN, BATCH, RPC, RESPONSE = 0x12, 0x10, 0x01, 0x03, 0x04
 _LAST = 0x01
 _COLLATION = bytes.fromhex("0904d00034")
 
 
-class TdsDouble:
+class TdsDouble(ProtocolDouble):
     """The server. Use as a context manager.
 
     refuse: (number, message) for a sign-in or statement that matches a pattern.
     """
 
-    def __init__(self, certificate_file, key_file, *, user, password):
-        self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self._context.load_cert_chain(certificate_file, key_file)
+    def __init__(
+        self,
+        certificate_file: Path | str,
+        key_file: Path | str,
+        *,
+        user: str,
+        password: str,
+    ) -> None:
+        super().__init__(certificate_file, key_file)
         self._signs_in = (user, password)
-        self.refuse = {}
-        self.databases = []
-        self.statements = []
-        self.roles = {}
-        self._threads = []
-        self._open = []
+        self.refuse: dict[str, tuple[int, str]] = {}
+        self.databases: list[str] = []
+        self.statements: list[str] = []
+        self.roles: dict[str, set[str]] = {}
 
-    def __enter__(self):
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self._listener.getsockname()[1]
-        self._start(self._accept)
-        return self
-
-    def __exit__(self, *exc):
-        self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-        for one in self._open:
-            with suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
-        for thread in self._threads:
-            thread.join(10)
-
-    def _start(self, call, *args):
-        thread = threading.Thread(target=call, args=args, daemon=True)
-        self._threads.append(thread)
-        thread.start()
-
-    def _accept(self):
-        while True:
-            try:
-                connection, _ = self._listener.accept()
-            except OSError:
-                return
-            self._open.append(connection)
-            self._start(self._serve, connection)
-
-    def _serve(self, connection):
+    def _serve(self, connection: socket.socket) -> None:
         with suppress(OSError, ssl.SSLError, EOFError), connection:
-            _receive(lambda size: _exactly(connection, size))
+            _receive(lambda size: exactly(connection, size))
             connection.sendall(_packet(RESPONSE, _prelogin()))
             stream = _Secured(connection, self._context)
             _, login = _receive(stream.read)
-            user, password, database = (_login_field(login, n) for n in (1, 2, 8))
-            self.databases.append(database)
-            if (user, _clear(password)) != self._signs_in:
+            user = _login_field(login, 1).decode("utf-16-le")
+            self.databases.append(_login_field(login, 8).decode("utf-16-le"))
+            if (user, _clear(_login_field(login, 2))) != self._signs_in:
                 refused = _error(18456, f"Login failed for user '{user}'.")
                 stream.write(_packet(RESPONSE, refused + _done(error=True)))
                 return
@@ -83,7 +61,7 @@ class TdsDouble:
                 kind, payload = _receive(stream.read)
                 stream.write(_packet(RESPONSE, self._answer(kind, payload)))
 
-    def _answer(self, kind, payload):
+    def _answer(self, kind: int, payload: bytes) -> bytes:
         headers = struct.unpack("<I", payload[:4])[0]
         if kind == RPC:
             return self._rows(_texts(payload[headers:])) + _done()
@@ -97,7 +75,7 @@ class TdsDouble:
         self._do(text)
         return _done()
 
-    def _do(self, text):
+    def _do(self, text: str) -> None:
         if found := re.match(r"CREATE USER \[(.+?)\] WITH", text):
             self.roles[found[1]] = set()
         if found := re.match(r"ALTER ROLE \[(.+?)\] (ADD|DROP) MEMBER \[(.+)\]", text):
@@ -106,7 +84,7 @@ class TdsDouble:
         if found := re.match(r"DROP USER IF EXISTS \[(.+)\]", text):
             self.roles.pop(found[1], None)
 
-    def _rows(self, texts):
+    def _rows(self, texts: Sequence[str]) -> bytes:
         query, name = texts[0], texts[-1]
         if "FROM sys.database_principals AS users" in query:
             kept = next((r for r in self.roles if r.lower() == name.lower()), None)
@@ -126,7 +104,7 @@ class _Secured:
     TLS stream.
     """
 
-    def __init__(self, connection, context):
+    def __init__(self, connection: socket.socket, context: ssl.SSLContext) -> None:
         self._connection = connection
         self._in, self._out = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._tls = context.wrap_bio(self._in, self._out, server_side=True)
@@ -135,13 +113,13 @@ class _Secured:
                 self._tls.do_handshake()
             except ssl.SSLWantReadError:
                 self._flush(inside=True)
-                _, data = _receive(lambda size: _exactly(connection, size))
+                _, data = _receive(lambda size: exactly(connection, size))
                 self._in.write(data)
             else:
                 self._flush(inside=True)
                 return
 
-    def read(self, size):
+    def read(self, size: int) -> bytes:
         data = b""
         while len(data) < size:
             try:
@@ -156,21 +134,21 @@ class _Secured:
                 self._in.write(more)
         return data
 
-    def write(self, data):
+    def write(self, data: bytes) -> None:
         self._tls.write(data)
         self._flush(inside=False)
 
-    def _flush(self, *, inside):
+    def _flush(self, *, inside: bool) -> None:
         data = self._out.read()
         if data:
             self._connection.sendall(_packet(PRELOGIN, data) if inside else data)
 
 
-def _packet(kind, payload):
+def _packet(kind: int, payload: bytes) -> bytes:
     return struct.pack(">BBHHBB", kind, _LAST, len(payload) + 8, 0, 1, 0) + payload
 
 
-def _receive(read):
+def _receive(read: Callable[[int], bytes]) -> tuple[int, bytes]:
     """Return one message: its type, and the payload of all its packets."""
     whole = b""
     while True:
@@ -180,17 +158,7 @@ def _receive(read):
             return kind, whole
 
 
-def _exactly(connection, size):
-    data = b""
-    while len(data) < size:
-        more = connection.recv(size - len(data))
-        if not more:
-            raise EOFError
-        data += more
-    return data
-
-
-def _prelogin():
+def _prelogin() -> bytes:
     """Return the options VERSION and ENCRYPTION, which is on."""
     return (
         struct.pack(">BHH", 0, 11, 6)
@@ -201,20 +169,19 @@ def _prelogin():
     )
 
 
-def _login_field(login, number):
-    """Return a text of LOGIN7 by its offset: host, user, password, ..."""
+def _login_field(login: bytes, number: int) -> bytes:
+    """Return the bytes of a text of LOGIN7 by its offset: host, user, password, ..."""
     at = 36 + 4 * number
     offset, characters = struct.unpack("<HH", login[at : at + 4])
-    raw = login[offset : offset + 2 * characters]
-    return raw if number == 2 else raw.decode("utf-16-le")
+    return login[offset : offset + 2 * characters]
 
 
-def _clear(password):
+def _clear(password: bytes) -> str:
     swapped = (byte ^ 0xA5 for byte in password)
     return bytes((b >> 4 | b << 4) & 0xFF for b in swapped).decode("utf-16-le")
 
 
-def _login_ack():
+def _login_ack() -> bytes:
     name = "Azure SQL".encode("utf-16-le")
     content = (
         b"\x01" + struct.pack(">I", 0x74000004) + bytes([len(name) // 2]) + name
@@ -222,11 +189,11 @@ def _login_ack():
     return b"\xad" + struct.pack("<H", len(content)) + content
 
 
-def _done(*, error=False):
+def _done(*, error: bool = False) -> bytes:
     return struct.pack("<BHHQ", 0xFD, 0x0002 if error else 0, 0, 0)
 
 
-def _error(number, message):
+def _error(number: int, message: str) -> bytes:
     text, server = message.encode("utf-16-le"), b""
     content = (
         struct.pack("<IBB", number, 1, 14)
@@ -239,7 +206,7 @@ def _error(number, message):
     return b"\xaa" + struct.pack("<H", len(content)) + content
 
 
-def _table(columns, rows):
+def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> bytes:
     nvarchar = b"\xe7" + struct.pack("<H", 512) + _COLLATION
     data = b"\x81" + struct.pack("<H", len(columns))
     for name in columns:
@@ -253,7 +220,7 @@ def _table(columns, rows):
     return data
 
 
-def _texts(payload):
+def _texts(payload: bytes) -> list[str]:
     """Return the NVARCHAR values of a call of sp_executesql: the query and
     its values.
     """
