@@ -4,6 +4,7 @@ No such server can run here: its answers are taken from Microsoft's documentatio
 """
 
 import json
+from unittest import mock
 
 import pytest
 import servers
@@ -13,7 +14,10 @@ from databaseworlds import DatabaseWorld
 from tds_double import TdsDouble
 
 from asoreconcile.azure.cmd.asoctl import main
-from asoreconcile.azure.reconcile.model.annotations import RESOURCE_ID
+from asoreconcile.azure.reconcile.model.annotations import (
+    RECONCILE_POLICY,
+    RESOURCE_ID,
+)
 from asoreconcile.azure.sql_users.kinds import azure_sql_kind, database_users
 from asoreconcile.base.objects import GroupKind, key_of
 from asoreconcile.testing.throwaway_certificates import certificate_authority
@@ -110,6 +114,31 @@ def test_objects_whose_names_differ_in_letter_case_are_for_one_user(world):
     reason, message = world.reason(second)
     assert reason == "AlreadyManaged"
     assert f"default/{first['metadata']['name']}" in message
+
+
+@pytest.mark.parametrize("write", ["creation", "deletion"])
+def test_r1_18_a_policy_set_while_the_server_is_asked_is_obeyed(world, write):
+    """A sign-in may take a minute, and the object may say something else by then."""
+    user, policy = (
+        sql_user(world),
+        "skip" if write == "creation" else "detach-on-delete",
+    )
+    if write == "creation":
+        world.apply(user)
+        world.run_once(user)
+    else:
+        world.settled(user)
+        world.delete(user)
+    before, sessions = list(world.server.statements), world.users._sessions
+    sign_in = sessions.run
+
+    def slow(*arguments):
+        world.annotate(user, **{RECONCILE_POLICY: policy})
+        return sign_in(*arguments)
+
+    with mock.patch.object(sessions, "run", slow):
+        world.run_once(user)
+    assert world.server.statements == before
 
 
 def test_a_deleted_object_hands_its_user_over(world):
