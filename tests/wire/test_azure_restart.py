@@ -22,7 +22,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
 from asoreconcile.azure.reconcile.model.drift_baseline import OBSERVED, loads
 from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE, SyncMode
 from asoreconcile.base.objects import ObjectKey, annotations, copy_json
-from asoreconcile.kube.resources import SECRETS
+from asoreconcile.kube.resources import NAMESPACES, SECRETS
 from asoreconcile.queue.workqueue import LOW_PRIORITY
 from asoreconcile.runtime.reconciler import Request
 
@@ -125,15 +125,27 @@ def test_a_secret_rotated_while_nobody_ran_is_put(world, group):
     assert after_restart(world, server)[0] == []
 
 
+@pytest.mark.parametrize("where", ["object", "namespace"])
 @pytest.mark.parametrize("name", [IGNORE_FIELDS, FOREIGN_TAGS])
-def test_an_annotation_that_was_removed_while_nobody_ran_is_looked_through(world, name):
+def test_an_annotation_that_was_removed_while_nobody_ran_is_looked_through(
+    world, name, where
+):
     """It let the tags of others stay, and no sync may come for a day or ever."""
     value = {IGNORE_FIELDS: "spec.tags", FOREIGN_TAGS: "replace"}[name]
     group = resource_group(tags=TAGS)
-    group["metadata"]["annotations"] = {name: value}
-    world.settled(group)
+    world.apply(group)
+
+    def annotate(value):
+        if where == "object":
+            world.annotate(group, **{name: value})
+        else:
+            body = {"metadata": {"annotations": {name: value}}}
+            world.client.patch(NAMESPACES, ObjectKey("", "default"), body)
+
+    annotate(value)
+    world.settle(group)
     assert after_restart(world, group)[0] == []
-    world.annotate(group, **{name: None})
+    annotate(None)
     assert after_restart(world, group)[0] == ["GET"]
 
 

@@ -3,7 +3,7 @@
 Blocking: reads Secrets, and the resource if an extension needs it.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -52,6 +52,7 @@ class Bodies:
     read of the resource is shared. references: the values that the spec refers to.
     principal: the principal that writes. rules: returns the rules of the merged body;
     raises ConditionError for an ignored field that the kind does not have.
+    inherited: the annotations of the Namespace.
     """
 
     patcher: PatchHelper
@@ -62,6 +63,7 @@ class Bodies:
     catalogue: Catalogue
     record_key: Callable[[], RecordKey]
     rules: Callable[[], MergeRules]
+    inherited: Mapping[str, str]
 
     def render(
         self, identity: ResourceIdentity, last_put: DriftBaseline | None
@@ -91,7 +93,8 @@ class Bodies:
             secrets,
             self.principal,
         )
-        notes = [patcher.annotations.get(name) or "" for name in _CHANGES_PUT]
+        mine, inherited = patcher.annotations, self.inherited
+        notes = [mine.get(n) or inherited.get(n) or "" for n in _CHANGES_PUT]
         marked = fingerprint(notes)[:_NOTES_DIGITS] if any(notes) else ""
         return RenderedSpec(identity, body, put, secrets, marked, self)
 

@@ -21,6 +21,7 @@ def bodies_of(scope: ReconcileScope) -> Bodies:
         catalogue=operator.catalogue,
         record_key=operator.record_key,
         rules=scope.merge_rules,
+        inherited=scope.namespace_annotations,
     )
 
 
