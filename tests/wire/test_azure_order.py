@@ -179,7 +179,9 @@ def test_ow5_a_cycle_does_not_wait(world):
     world.run_once(ADDRESS)
     world.run_once(gateway())
     me, other = (
-        ObjectReference(world.kind_of(one).group_kind, ObjectKey("default", name))
+        ObjectReference(
+            world.kind_of(one).version.group_kind, ObjectKey("default", name)
+        )
         for one, name in ((gateway(), "nat"), (ADDRESS, "pip"))
     )
     index.update(me, targets_of(world.kind_of(gateway()).version, gateway()))

@@ -36,7 +36,7 @@ class Unread:
 
 def remake(world, obj, **changed):
     kind = world.kind_of(obj)
-    world._kinds[kind.group_kind] = attrs.evolve(kind, **changed)
+    world._kinds[kind.version.group_kind] = attrs.evolve(kind, **changed)
 
 
 def not_cached(world, obj):
