@@ -292,6 +292,7 @@ TOOLS = {
         "basedpyright",
         "editables",
         "import-linter",
+        "mypy",
         "ruff",
         "types-pyyaml",
         "types-requests",

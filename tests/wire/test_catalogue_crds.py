@@ -40,7 +40,9 @@ def api():
 
 
 def test_printed_crds_are_accepted_by_server_side_apply(api):
-    printed = CliRunner().invoke(kinds, ["crd", "network.azure.com/VirtualNetwork*"]).output
+    printed = (
+        CliRunner().invoke(kinds, ["crd", "network.azure.com/VirtualNetwork*"]).output
+    )
 
     for document in yaml.safe_load_all(printed):
         name = document["metadata"]["name"]
