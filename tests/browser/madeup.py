@@ -8,9 +8,11 @@ the same times in each run.
 import json
 import queue
 import threading
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 PAGE = Path(__file__).parents[2] / "cmd" / "ui" / "page"
@@ -39,15 +41,23 @@ WHY = {
 }
 
 
-def made_up(count):
+def made_up(count: int) -> list[dict[str, Any]]:
     """Return rows: groups with a network of subnets, and other objects."""
-    rows = []
+    rows: list[dict[str, Any]] = []
 
-    def add(group, kind, namespace, name, owner, references=()):
+    def add(
+        group: str,
+        kind: str,
+        namespace: str,
+        name: str,
+        owner: str | None,
+        references: Sequence[str] = (),
+    ) -> str:
         state = STATES[(len(rows) + 5) * 7 % len(STATES)]
         reason, message = WHY.get(state, (None, None))
+        key = f"{group}/{kind}/{namespace}/{name}"
         row = {
-            "key": f"{group}/{kind}/{namespace}/{name}",
+            "key": key,
             "group": group,
             "kind": kind,
             "version": "v1api20240101",
@@ -62,7 +72,7 @@ def made_up(count):
             "armId": f"/subscriptions/0/resourceGroups/{name}",
         }
         rows.append(row)
-        return row["key"]
+        return key
 
     group = 0
     while len(rows) < count:
@@ -83,29 +93,31 @@ def made_up(count):
 class MadeUp:
     """The objects of a server, and switches of its answers."""
 
-    def __init__(self, rows, *, mode="cluster"):
+    def __init__(
+        self, rows: Iterable[dict[str, Any]], *, mode: str = "cluster"
+    ) -> None:
         self.rows = {row["key"]: row for row in rows}
         self.mode = mode
         self.fails = False
-        self.streams = []
+        self.streams: list[queue.Queue[tuple[str, Any] | None]] = []
 
-    def tell(self, name, data):
+    def tell(self, name: str, data: Any) -> None:
         """Send an event to each page."""
         for stream in self.streams:
             stream.put((name, data))
 
-    def change(self, row, **values):
+    def change(self, row: dict[str, Any], **values: Any) -> None:
         """Change an object, and tell each page."""
         row |= values
         self.tell("objects", {"version": 2, "changed": [row], "gone": []})
 
-    def end_streams(self):
+    def end_streams(self) -> None:
         """Close the connections of all pages' streams."""
         streams, self.streams = self.streams, []
         for stream in streams:
             stream.put(None)
 
-    def answer(self, path, query):
+    def answer(self, path: str, query: Mapping[str, Sequence[str]]) -> Any:
         """Return what a path of the API answers, or None."""
         if path == "object":
             return self._detail(query["key"][0])
@@ -136,7 +148,7 @@ class MadeUp:
             "requests": {"requests": [request(None, number) for number in range(30)]},
         }.get(path)
 
-    def _detail(self, key):
+    def _detail(self, key: str) -> dict[str, Any] | None:
         row = self.rows.get(key)
         if row is None:
             return None
@@ -200,7 +212,7 @@ class MadeUp:
         }
 
 
-def request(key, number):
+def request(key: str | None, number: int) -> dict[str, Any]:
     """Return one request to Azure of a list of them."""
     path = f"/subscriptions/0/resourceGroups/rg-{number}?api-version=2024-01-01"
     return {
@@ -214,22 +226,22 @@ def request(key, number):
     }
 
 
-def difference(path, spec, azure, put):
+def difference(path: str, spec: str, azure: str, put: str) -> dict[str, Any]:
     """Return a row of the difference of three values."""
     values = {"path": path, "spec": spec, "azure": azure, "lastPut": put}
     return {**values, "differs": len({spec, azure, put}) > 1}
 
 
-def served(state):
+def served(state: MadeUp) -> ThreadingHTTPServer:
     """Start a server on a free port; the caller shuts it down."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
-        def log_message(self, *_):
+        def log_message(self, *_: Any) -> None:
             pass
 
-        def do_GET(self):
+        def do_GET(self) -> None:
             asked = urlsplit(self.path)
             if asked.path == "/api/stream" and not state.fails:
                 self._stream()
@@ -241,14 +253,14 @@ def served(state):
                 kind = TYPES.get(file.suffix, "text/html; charset=utf-8")
                 self._send(200, kind, file.read_bytes())
 
-        def _api(self, path, query):
+        def _api(self, path: str, query: dict[str, list[str]]) -> None:
             found = None if state.fails else state.answer(path, query)
             status = 500 if state.fails else 404 if found is None else 200
             words = "The server fails." if state.fails else "There is no such object."
             body = {"error": words} if found is None else found
             self._send(status, "application/json", json.dumps(body).encode())
 
-        def _send(self, status, kind, body):
+        def _send(self, status: int, kind: str, body: bytes) -> None:
             self.send_response(status)
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(body)))
@@ -256,12 +268,12 @@ def served(state):
             self.end_headers()
             self.wfile.write(body)
 
-        def _stream(self):
+        def _stream(self) -> None:
             self.send_response(200)
             self.send_header("Content-Type", "text/event-stream")
             self.send_header("Connection", "close")
             self.end_headers()
-            own = queue.Queue()
+            own: queue.Queue[tuple[str, Any] | None] = queue.Queue()
             state.streams.append(own)
             self.wfile.write(b"retry: 300\n: open\n\n")
             while (event := own.get()) is not None:

@@ -16,10 +16,13 @@ import random
 import signal
 import threading
 import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import attrs
 import yaml
-from chaosestate import estate
+from chaosestate import Member, estate
 from operation import NAMESPACE, Operation
 from tcpproxy import TcpProxy
 
@@ -31,6 +34,7 @@ from asoreconcile.kube.resources import LEASES, NAMESPACES
 from asoreconcile.testing.arm import ArmServer
 from asoreconcile.testing.arm.address import parse
 from asoreconcile.testing.arm.children import born_with
+from asoreconcile.testing.http import HttpRequest, HttpResponse
 
 STEPS = 24
 CALM_SECONDS = 150.0
@@ -56,12 +60,12 @@ _ARM_FAULTS = (
 class WatchedAzure(ArmServer):
     """A simulator that records writes during an operation on the same resource."""
 
-    def __init__(self, **options):
+    def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self.overlaps = []
-        self._running = {}
+        self.overlaps: list[Overlap] = []
+        self._running: dict[str, float] = {}
 
-    def answer(self, request):
+    def answer(self, request: HttpRequest) -> HttpResponse:
         key = request.path.rstrip("/").lower()
         if request.method in ("PUT", "DELETE"):
             # an operation whose time is over has ended, even if no request has looked
@@ -81,7 +85,7 @@ class WatchedAzure(ArmServer):
         return response
 
 
-def _is_running(response):
+def _is_running(response: HttpResponse) -> bool:
     """Return whether an accepted write begins an operation to watch.
 
     That is a write with a monitor, unless its state is already terminal, which takes
@@ -89,6 +93,7 @@ def _is_running(response):
     """
     if not _MONITORS & {name.lower() for name in response.headers}:
         return False
+    assert isinstance(response.body, bytes)
     return b'"provisioningState":"Succeeded"' not in response.body.replace(b" ", b"")
 
 
@@ -104,7 +109,9 @@ class Overlap:
 class Manager:
     """One manager process, which the trial can pause and kill."""
 
-    def __init__(self, operation, name, proxies):
+    def __init__(
+        self, operation: Operation, name: str, proxies: Mapping[str, TcpProxy]
+    ) -> None:
         self.name = name
         kubeconfig = operation.folder / f"kubeconfig-{name}"
         document = operation.cluster.kubeconfig()
@@ -117,23 +124,23 @@ class Manager:
         )
         self.paused = False
 
-    def pause(self):
+    def pause(self) -> None:
         self.paused = True
         os.kill(self.child.pid, signal.SIGSTOP)
 
-    def go_on(self):
+    def go_on(self) -> None:
         if self.paused:
             self.paused = False
             os.kill(self.child.pid, signal.SIGCONT)
 
-    def has_ended(self):
+    def has_ended(self) -> bool:
         try:
             self.child.check()
         except ChildError:
             return True
         return False
 
-    def end(self):
+    def end(self) -> None:
         self.go_on()
         self.child.end()
 
@@ -141,21 +148,21 @@ class Manager:
 class ChaosTrial:
     """One trial. `run` raises AssertionError for a violated invariant."""
 
-    def __init__(self, seed, folder):
+    def __init__(self, seed: int | str, folder: Path) -> None:
         self.seed = seed
-        self.told = []
+        self.told: list[str] = []
         """What was done, for a failure's note."""
         self._folder = folder
         self._dice = random.Random(f"chaos/{seed}")
         self._wait = threading.Event().wait
         self._members = estate()
-        self._deleted = set()
-        self._known = set()
-        self._troubles = []
+        self._deleted: set[str] = set()
+        self._known: set[str] = set()
+        self._troubles: list[float] = []
         self._starts = 0
-        self._managers = []
+        self._managers: list[Manager] = []
 
-    def run(self):
+    def run(self) -> None:
         dice = self._dice
         with (
             TcpProxy(random.Random(f"kube/{self.seed}")) as kube,
@@ -184,7 +191,7 @@ class ChaosTrial:
                         manager.end()
                     operation.manager = None
 
-    def _write_journal(self):
+    def _write_journal(self) -> None:
         """Write Azure's requests to the folder with the managers' logs, for
         debugging.
         """
@@ -195,7 +202,7 @@ class ChaosTrial:
         ]
         (self._folder / "journal.txt").write_text("\n".join(lines))
 
-    def _live(self):
+    def _live(self) -> None:
         self._start_manager()
         self._start_manager()
         self._tell("apply all")
@@ -213,7 +220,7 @@ class ChaosTrial:
 
     # The user's actions, and the disturbances.
 
-    def _step(self):
+    def _step(self) -> None:
         actions = (
             (self._edit, 6),
             (self._delete_or_restore, 4),
@@ -227,13 +234,13 @@ class ChaosTrial:
         (action,) = self._dice.choices(functions, weights)
         action()
 
-    def _edit(self):
+    def _edit(self) -> None:
         member = self._dice.choice([m for m in self._members if m.wanted])
         member.edition += 1
         self._tell(f"edit {member.name}")
         self._try(self._operation.apply, member.obj)
 
-    def _delete_or_restore(self):
+    def _delete_or_restore(self) -> None:
         member = self._dice.choice([m for m in self._members if m.deletable])
         member.wanted = not member.wanted
         if member.wanted:
@@ -244,7 +251,7 @@ class ChaosTrial:
             self._deleted.add(self._id(member))
             self._try(self._operation.delete, member.obj)
 
-    def _break_connection(self):
+    def _break_connection(self) -> None:
         name = self._dice.choice(tuple(self._proxies))
         mode = self._dice.choice(("slow", "cut", "blackhole", "refuse", "clear"))
         self._trouble(f"{name} {mode}")
@@ -254,13 +261,13 @@ class ChaosTrial:
             self._proxies[name].set("clear")
             self._trouble(f"{name} clear")
 
-    def _break_azure(self):
+    def _break_azure(self) -> None:
         verb = self._dice.choice(("PUT", "DELETE"))
         line = self._dice.choice(_ARM_FAULTS).format(verb=verb)
         self._trouble(f"azure {line}")
         self._operation.azure.script(line)
 
-    def _break_api_server(self):
+    def _break_api_server(self) -> None:
         cluster = self._operation.cluster
         what = self._dice.choice(("cut", "forget", "restart"))
         self._trouble(f"api server {what}")
@@ -271,7 +278,7 @@ class ChaosTrial:
         else:
             cluster.restart(self._dice.uniform(0.1, 1.0))
 
-    def _kill(self):
+    def _kill(self) -> None:
         manager = self._dice.choice(self._managers)
         self._trouble(f"kill {manager.name}")
         manager.go_on()
@@ -280,7 +287,7 @@ class ChaosTrial:
         self._managers.remove(manager)
         self._start_manager()
 
-    def _pause(self):
+    def _pause(self) -> None:
         manager = self._dice.choice(self._managers)
         self._trouble(f"pause {manager.name}")
         manager.pause()
@@ -289,12 +296,12 @@ class ChaosTrial:
         manager.go_on()
         self._replace_ended()
 
-    def _start_manager(self):
+    def _start_manager(self) -> None:
         self._starts += 1
         manager = Manager(self._operation, f"m{self._starts}", self._proxies)
         self._managers.append(manager)
 
-    def _replace_ended(self):
+    def _replace_ended(self) -> None:
         """Replace managers that ended, as a Deployment does: a former leader exits."""
         for manager in [m for m in self._managers if m.has_ended()]:
             manager.child.end()
@@ -302,7 +309,7 @@ class ChaosTrial:
             self._trouble(f"{manager.name} has ended")
             self._start_manager()
 
-    def _try(self, action, *arguments):
+    def _try(self, action: Callable[..., Any], *arguments: Any) -> Any:
         """Repeat a user's action until the API server answers."""
         while True:
             try:
@@ -313,16 +320,16 @@ class ChaosTrial:
                 self._tell(f"tries again: {error}")
                 self._wait(0.1)
 
-    def _tell(self, what):
+    def _tell(self, what: str) -> None:
         self.told.append(f"{time.monotonic():.2f} {what}")
 
-    def _trouble(self, what):
+    def _trouble(self, what: str) -> None:
         self._tell(what)
         self._troubles.append(time.monotonic())
 
     # From here on there are no disturbances.
 
-    def _calm_down(self):
+    def _calm_down(self) -> None:
         for proxy in self._proxies.values():
             proxy.set("clear")
         faults = self._operation.azure.faults
@@ -336,7 +343,7 @@ class ChaosTrial:
             member.edition += 1
             self._try(self._operation.apply, member.obj)
 
-    def _wait_until_settled(self):
+    def _wait_until_settled(self) -> None:
         """Wait until every object is Ready at its last edition.
 
         A running deletion ends, and the user applies the object again.
@@ -352,7 +359,7 @@ class ChaosTrial:
                 raise AssertionError("never settles: " + "; ".join(shown))
             self._wait(0.2)
 
-    def _is_settled(self, member):
+    def _is_settled(self, member: Member) -> bool:
         obj = self._read(member)
         if obj is None:
             self._try(self._operation.apply, member.obj)
@@ -364,7 +371,7 @@ class ChaosTrial:
             and ready.get("observedGeneration") == obj["metadata"]["generation"]
         )
 
-    def _read(self, member):
+    def _read(self, member: Member) -> dict[str, Any] | None:
         try:
             return self._operation.read(member.obj)
         except NotFoundError:
@@ -372,16 +379,16 @@ class ChaosTrial:
         except (ApiError, TransportError):
             return {"metadata": {"generation": -1}}
 
-    def _shown(self, member):
+    def _shown(self, member: Member) -> Any:
         obj = self._read(member)
         return obj and (obj["metadata"], status(obj).get("conditions"))
 
     # The invariants.
 
-    def _id(self, member):
+    def _id(self, member: Member) -> str:
         return member.arm_id(self._operation.azure.subscription_id)
 
-    def _check_azure(self):
+    def _check_azure(self) -> None:
         found = {k.lower(): v for k, v in self._operation.azure.resources().items()}
         for member in self._members:
             body = found.pop(self._id(member), None)
@@ -390,14 +397,14 @@ class ChaosTrial:
             assert has == member.edition, (
                 f"{member.name}: edition {has} is in Azure, {member.edition} in the spec"
             )
-        parents = [parse(self._id(member)) for member in self._members]
+        parents = [one for m in self._members if (one := parse(self._id(m)))]
         azures_own = {
             child.id.lower() for parent in parents for child, _ in born_with(parent)
         }
         strangers = set(found) - self._known - azures_own
         assert not strangers, f"nobody asked for {strangers}"
 
-    def _tear_down(self):
+    def _tear_down(self) -> None:
         for member in reversed(self._members):
             self._deleted.add(self._id(member))
             self._try(self._operation.delete, member.obj)
@@ -408,7 +415,7 @@ class ChaosTrial:
         orphans = set(self._operation.azure.resources())
         assert not orphans, f"orphans: {orphans}"
 
-    def _check_journal(self):
+    def _check_journal(self) -> None:
         journal = [e for e in self._operation.azure.journal if e.method in _WRITES]
         for entry in journal:
             if entry.method == "PUT":
@@ -428,7 +435,7 @@ class ChaosTrial:
         assert self._operation.azure.client_secret not in logs, "a secret is logged"
         assert "Traceback" not in logs, _first_traceback(logs)
 
-    def _check_leaders(self, journal):
+    def _check_leaders(self, journal: Sequence[Any]) -> None:
         """Check that the writer changes no more often than the lease."""
         names = [e.headers["user-agent"].split()[-1] for e in journal]
         turns = sum(a != b for a, b in itertools.pairwise(names))
@@ -439,6 +446,6 @@ class ChaosTrial:
         )
 
 
-def _first_traceback(logs):
+def _first_traceback(logs: str) -> str:
     at = logs.find("Traceback")
     return logs[max(0, at - 1500) : at + 3000]
