@@ -406,6 +406,12 @@ def test_children_of_a_busy_owner_cost_a_handful_of_its_reads(world):
     assert world.ready(databases[-1])["reason"] == "ReconciliationBlocked"
     assert len(world.requests("GET", arm_id)) - before == 1
     assert world.requests("GET", "/databases") == []
+    world.clock.advance(3.0)
+    other = {"id": arm_id + "2", "properties": {"state": "Running"}}
+    world.azure.faults.answer("GET", "/clusters/trail$", 200, body=other)
+    world.run(databases[0])
+    assert world.requests("PUT", "/databases") == []  # nothing was said of the owner
+    before += 1
     world.clock.advance(300.0)
     for database in databases:
         world.run(database)

@@ -6,11 +6,13 @@ import pytest
 from world import OPERATOR, World
 
 from asoreconcile.azure.arm.condition_error import ConditionError
+from asoreconcile.azure.non_arm.owner_in_azure import OWNER_ID
 from asoreconcile.azure.reconcile.model.annotations import (
     FINALIZER,
     OPERATOR_NAMESPACE,
     OWNER_NAME,
     RECONCILE_POLICY,
+    RESOURCE_ID,
 )
 from asoreconcile.azure.reconcile.model.decisions import Requeue, Succeeded
 from asoreconcile.base.objects import (
@@ -186,6 +188,29 @@ def test_what_hung_on_an_owner_that_is_gone_goes_without_being_deleted(world):
     world.delete(user())
     assert world.settle(user()) is None
     assert ("delete", True) not in world.outside.asked
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "is_gone"),
+    [
+        (404, "ResourceGroupNotFound", True),
+        (410, "ResourceNotFound", True),
+        (404, "SubscriptionNotFound", False),
+        (404, "ServerLost", False),
+        (403, "AuthorizationFailed", False),
+    ],
+)
+def test_k2_only_azure_says_that_the_owner_is_gone(world, status, code, is_gone):
+    owner = server(world)
+    arm_id = annotations(world.read(owner))[RESOURCE_ID]
+    world.settled(user(**{OWNER_ID: arm_id}))
+    world.delete(owner)
+    world.azure.faults.answer("GET", "flexibleServers/s$", status, code=code)
+    world.delete(user())
+    world.run(user())
+    assert (world.read(user()) is None) is is_gone
+    if not is_gone:
+        assert "detach-on-delete" in world.ready(user())["message"]
 
 
 def test_detach_on_delete_leaves_what_is_outside(world):

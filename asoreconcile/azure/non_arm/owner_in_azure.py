@@ -5,13 +5,12 @@ The owner's resource may still exist, because its object was detached. Then the 
 that the child has made in it exist, too.
 """
 
-from http import HTTPStatus
-
 from asoreconcile.azure.arm.absence import Absence
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.azure.arm.errors import ArmError
 from asoreconcile.azure.catalogue.names import azure_name
 from asoreconcile.azure.reconcile.model.annotations import OWN_PREFIX, RECONCILE_POLICY
+from asoreconcile.azure.reconcile.model.policy import LET_GO
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 
 OWNER_ID = OWN_PREFIX + "owner-id"
@@ -41,8 +40,9 @@ def require_gone(scope: ReconcileScope) -> None:
     try:
         scope.connection.client.get(arm_id, of_owner.api_version)
     except ArmError as error:
-        if error.status == HTTPStatus.NOT_FOUND and error.absence is Absence.SAID:
+        if error.absence is Absence.SAID:
             return
+        scope.patcher.add_remark(LET_GO)
         raise scope.errors.read_failed(error) from error
     obj = scope.patcher.obj
     what = (

@@ -7,7 +7,7 @@ the checks, the resources that the spec refers to must be in Azure (OW-5).
 from collections.abc import Sequence
 
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
-from asoreconcile.azure.arm.errors import ArmError
+from asoreconcile.azure.arm.errors import ArmError, stated_resource
 from asoreconcile.azure.catalogue.inputs import inputs_of
 from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.catalogue.status import status_of
@@ -187,6 +187,7 @@ def _fresh_owner(
                 retry=RetryClass.SLOW,
             ) from error
         raise
+    body = stated_resource(body, url=owner.arm_id)
     base = owner.obj or {
         "apiVersion": version.gvk.api_version,
         "kind": version.gvk.kind,
