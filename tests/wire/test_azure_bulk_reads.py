@@ -4,6 +4,7 @@ sees.
 
 import attrs
 import pytest
+from startstate import StartState
 from world import SYNC_SECONDS, World, resource_group, virtual_network
 
 from asoreconcile.azure.arm.collection_reads import CollectionReads
@@ -40,6 +41,20 @@ def start(module_path):
 def networks(world, count):
     made = [virtual_network(name=f"net{number}") for number in range(count)]
     return [world.settled(network) for network in made]
+
+
+@pytest.fixture(scope="module")
+def twelve_state(start, start_state):
+    start_state.restore()
+    return StartState([networks(start, 12), start])
+
+
+@pytest.fixture
+def twelve(world, twelve_state):
+    """Twelve networks of the world, which are Ready."""
+    del world  # it is restored first
+    twelve_state.restore()
+    return twelve_state.root[0]
 
 
 def asked(world):
@@ -109,36 +124,34 @@ def test_q6_below_a_twentieth_of_the_gets_at_a_hundred(world):
 
 
 @pytest.mark.usefixtures("no_looks_between")
-def test_q7_what_somebody_changed_is_read_and_put_again(world):
+def test_q7_what_somebody_changed_is_read_and_put_again(world, twelve):
     world.operator = attrs.evolve(world.operator, undeclared=Undeclared.REPORT)
-    objects = networks(world, 12)
-    period(world, objects)
-    period(world, objects)
-    by_hand(world, objects[7], tags={"by": "hand"})
-    declared = arm_id(world, objects[9])
+    period(world, twelve)
+    period(world, twelve)
+    by_hand(world, twelve[7], tags={"by": "hand"})
+    declared = arm_id(world, twelve[9])
     changed = world.azure.resources()[declared]
     changed["properties"]["addressSpace"]["addressPrefixes"] = ["10.9.0.0/16"]
     world.azure.seed(declared, changed)
-    world.azure.remove(arm_id(world, objects[3]))
+    world.azure.remove(arm_id(world, twelve[3]))
     # The last PUT has left the resource in a state to which no later one is compared.
-    record = loads(annotations(world.read(objects[5]))[OBSERVED])
+    record = loads(annotations(world.read(twelve[5]))[OBSERVED])
     unsettled = attrs.evolve(record, rest=UNSETTLED).dumps()
-    world.annotate(objects[5], **{OBSERVED: unsettled})
-    requests = period(world, objects)
+    world.annotate(twelve[5], **{OBSERVED: unsettled})
+    requests = period(world, twelve)
     # A tag that nobody declared is read, and shown in the status.
     assert requests.count(("GET", "net7")) == 1
-    assert world.read(objects[7])["status"]["tags"] == {"by": "hand"}
+    assert world.read(twelve[7])["status"]["tags"] == {"by": "hand"}
     assert ("PUT", "net9") in requests
     assert ("PUT", "net3") not in requests  # it is read again first
     world.clock.advance(ASKED_AGAIN_SECONDS)
-    world.run(objects[3])
+    world.run(twelve[3])
     assert ("PUT", "net3") in asked(world)
     asked_for = {"virtualNetworks", "net3", "net5", "net7", "net9"}
     assert {name for _, name in requests} == asked_for
 
 
-def test_q7_a_list_that_leaves_members_out_is_not_believed(world, monkeypatch):
-    objects = networks(world, 12)
+def test_q7_a_list_that_leaves_members_out_is_not_believed(world, twelve, monkeypatch):
     real = world.arm.pages
 
     def poorer(path, api_version, **options):
@@ -148,17 +161,16 @@ def test_q7_a_list_that_leaves_members_out_is_not_believed(world, monkeypatch):
             yield page
 
     monkeypatch.setattr(world.arm, "pages", poorer)
-    period(world, objects)
-    period(world, objects)
-    names = [name for _, name in period(world, objects)]
+    period(world, twelve)
+    period(world, twelve)
+    names = [name for _, name in period(world, twelve)]
     assert names == [f"net{number}" for number in range(12)]
 
 
 @pytest.mark.usefixtures("no_looks_between")
 def test_q7_ids_in_another_case_are_the_same_and_no_status_is_written(
-    world, monkeypatch
+    world, twelve, monkeypatch
 ):
-    objects = networks(world, 12)
     real = world.arm.pages
 
     def louder(path, api_version, **options):
@@ -166,51 +178,48 @@ def test_q7_ids_in_another_case_are_the_same_and_no_status_is_written(
             yield [{**entry, "id": entry["id"].upper()} for entry in page]
 
     monkeypatch.setattr(world.arm, "pages", louder)
-    period(world, objects)
-    period(world, objects)
-    before = [world.read(obj) for obj in objects]
-    assert period(world, objects) == [LIST]
-    assert [world.read(obj) for obj in objects] == before
+    period(world, twelve)
+    period(world, twelve)
+    before = [world.read(obj) for obj in twelve]
+    assert period(world, twelve) == [LIST]
+    assert [world.read(obj) for obj in twelve] == before
 
 
 @pytest.mark.usefixtures("no_looks_between")
-def test_a_status_that_was_lost_is_written_anew(world):
-    objects = networks(world, 12)
-    period(world, objects)
-    period(world, objects)
-    stored = world.read(objects[5])
+def test_a_status_that_was_lost_is_written_anew(world, twelve):
+    period(world, twelve)
+    period(world, twelve)
+    stored = world.read(twelve[5])
     kept = {"conditions": stored["status"]["conditions"]}
     world.client.replace(
         world.resource_for(stored), {**stored, "status": kept}, subresource="status"
     )
-    assert period(world, objects) == [LIST, ("GET", "net5")]
-    assert world.read(objects[5])["status"] == stored["status"]
+    assert period(world, twelve) == [LIST, ("GET", "net5")]
+    assert world.read(twelve[5])["status"] == stored["status"]
 
 
-def test_q7_what_is_asked_for_between_periods_is_a_get(world):
-    objects = networks(world, 12)
-    period(world, objects)
-    period(world, objects)
-    period(world, objects)
+def test_q7_what_is_asked_for_between_periods_is_a_get(world, twelve):
+    period(world, twelve)
+    period(world, twelve)
+    period(world, twelve)
     asked(world)
-    world.run(objects[0])
+    world.run(twelve[0])
     assert asked(world) == [("GET", "net0")]
 
 
-def test_q8_what_was_put_after_the_list_was_begun_is_read(world):
-    objects = networks(world, 12)
-    period(world, objects)
-    period(world, objects)
+def test_q8_what_was_put_after_the_list_was_begun_is_read(world, twelve):
+    period(world, twelve)
+    period(world, twelve)
     world.clock.advance(SYNC_SECONDS)
-    world.run(objects[0])
+    world.run(twelve[0])
     edited = virtual_network(name="net4")
     edited["spec"]["tags"] = {"team": "red"}
     world.apply(edited)
     world.settle(edited)
     asked(world)
-    world.run(objects[4])
+    world.run(twelve[4])
     assert asked(world) == [("GET", "net4")]
-    assert world.read(objects[4])["status"]["tags"] == {"team": "red"}
+    assert world.read(twelve[4])["status"]["tags"] == {"team": "red"}
 
 
 def test_few_are_read_one_by_one(world):
@@ -219,9 +228,8 @@ def test_few_are_read_one_by_one(world):
     assert LIST not in period(world, objects)
 
 
-def test_a_kind_that_cannot_be_listed_is_read_one_by_one(world):
-    objects = networks(world, 12)
+def test_a_kind_that_cannot_be_listed_is_read_one_by_one(world, twelve):
     world.azure.faults.answer("GET", "/virtualNetworks$", 405, code="No", times=99)
-    assert period(world, objects).count(LIST) == 1
-    requests = period(world, objects)
+    assert period(world, twelve).count(LIST) == 1
+    requests = period(world, twelve)
     assert requests == [("GET", f"net{number}") for number in range(12)]
