@@ -12,8 +12,10 @@ import os
 import re
 import sys
 from collections import defaultdict
+from collections.abc import Collection, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import yaml
 from contractclient import Server
@@ -71,17 +73,22 @@ _WRONG = "?wrong?"
 _LOW = -1
 
 
-def samples():
+Json = dict[str, Any]
+Place = tuple[str | int, ...]
+
+
+def samples() -> list[Json]:
     return [one for one in yaml.safe_load_all(SAMPLES.read_text()) if one]
 
 
 class Types:
     """The server's types by their short names, in the form of workloads.json."""
 
-    def __init__(self):
-        self.found, self.atomic = {}, set()
+    def __init__(self) -> None:
+        self.found: dict[str, dict[str, list[Any]]] = {}
+        self.atomic: set[Any] = set()
 
-    def take(self, schemas, name):
+    def take(self, schemas: Json, name: str) -> None:
         short = name.rpartition(".")[2]
         if short in self.found or short in _SCALARS or short == "ObjectMeta":
             return
@@ -98,7 +105,7 @@ class Types:
                     options["always"] = True
                 fields[field] = [self._sort(schemas, part), options]
 
-    def _sort(self, schemas, part):
+    def _sort(self, schemas: Json, part: Json) -> str:
         if name := _named(part):
             self.take(schemas, name)
             short = name.rpartition(".")[2]
@@ -110,11 +117,14 @@ class Types:
             return "{}" + self._sort(schemas, inner) if inner else "json"
         if part.get("type") == "string":
             return "bytes" if part.get("format") == "byte" else "string"
-        kinds = {"integer": part.get("format", "int32"), "boolean": "bool"}
+        kinds: dict[Any, str] = {
+            "integer": part.get("format", "int32"),
+            "boolean": "bool",
+        }
         return kinds.get(part.get("type"), "json")
 
     @staticmethod
-    def _options(part):
+    def _options(part: Json) -> Json:
         said = {
             "listType": part.get("x-kubernetes-list-type"),
             "listKeys": part.get("x-kubernetes-list-map-keys"),
@@ -126,22 +136,25 @@ class Types:
         return {name: value for name, value in said.items() if value}
 
 
-def _named(part):
+def _named(part: Json) -> str:
     refs = [part, *(part.get("allOf") or ())]
     found = next((one["$ref"] for one in refs if "$ref" in one), "")
     return found.rpartition("/")[2]
 
 
 class Learner:
-    def __init__(self, server):
+    def __init__(self, server: Server) -> None:
         self.server = server
         self.types = Types()
-        self.kinds, self.answers = {}, {}
+        self.kinds: dict[str, Json] = {}
+        self.answers: Json = {}
         # (type, field) -> the observed values: a JSON text, or None if there was no
         # value.
-        self.seen = defaultdict(lambda: defaultdict(set))
+        self.seen: dict[str, dict[str, set[Any]]] = defaultdict(
+            lambda: defaultdict(set)
+        )
 
-    def learn(self):
+    def learn(self) -> Json:
         everything = samples()
         for api in dict.fromkeys(one["apiVersion"] for one in everything):
             wanted = {o["kind"] for o in everything if o["apiVersion"] == api}
@@ -152,7 +165,7 @@ class Learner:
             self._provoke(obj)
         return self._document()
 
-    def _take_group(self, api, wanted):
+    def _take_group(self, api: str, wanted: Collection[str]) -> None:
         base = f"apis/{api}" if "/" in api else f"api/{api}"
         document = self.server.get(f"/openapi/v3/{base}").json
         listed = self.server.get(f"/{base}").json["resources"]
@@ -178,16 +191,16 @@ class Learner:
                     ],
                 }
 
-    def _path(self, obj):
+    def _path(self, obj: Json) -> str:
         api, kind = obj["apiVersion"], self.kinds[f"{obj['apiVersion']}/{obj['kind']}"]
         base = f"/apis/{api}" if "/" in api else f"/api/{api}"
         space = "/namespaces/default" if kind["namespaced"] else ""
         return f"{base}{space}/{kind['plural']}?dryRun=All"
 
-    def _send(self, obj):
+    def _send(self, obj: Json) -> Any:
         return self.server.post(self._path(obj), obj)
 
-    def _observe(self, obj):
+    def _observe(self, obj: Json) -> None:
         answer = self._send(obj).expect(201).json
         name = f"{obj['kind']} {obj['metadata']['name']}"
         self.answers[name] = filled_in(obj, answer)
@@ -208,7 +221,7 @@ class Learner:
             kind["status"] = "null"
         self._compare(obj["kind"], obj, answer)
 
-    def _compare(self, sort, sent, got):
+    def _compare(self, sort: str, sent: Any, got: Any) -> None:
         for field, (inner, _) in self.types.found.get(sort, {}).items():
             if field not in sent:
                 value = json.dumps(got[field], sort_keys=True) if field in got else None
@@ -216,7 +229,7 @@ class Learner:
             if field in got:
                 self._inside(inner, sent.get(field), got[field])
 
-    def _inside(self, sort, sent, got):
+    def _inside(self, sort: str, sent: Any, got: Any) -> None:
         if sort.startswith("[]") and isinstance(got, list) and isinstance(sent, list):
             for one, other in zip(sent, got, strict=False):
                 self._inside(sort[2:], one, other)
@@ -226,7 +239,7 @@ class Learner:
         elif sort in self.types.found and isinstance(sent, dict):
             self._compare(sort, sent, got)
 
-    def _provoke(self, obj):
+    def _provoke(self, obj: Json) -> None:
         for path, sort, field, inner in self._places(obj["kind"], obj, ()):
             options = self.types.found[sort][field][1]
             self._without(obj, path, options)
@@ -237,7 +250,9 @@ class Learner:
                 self._with(obj, path, options, 1 << 30)
             self._emptied(obj, path, options, inner)
 
-    def _places(self, sort, value, path):
+    def _places(
+        self, sort: str, value: Any, path: Place
+    ) -> Iterator[tuple[Place, str, str, str]]:
         for field, (inner, _) in self.types.found.get(sort, {}).items():
             if field == "status" or field not in value:
                 continue
@@ -251,7 +266,7 @@ class Learner:
             elif isinstance(held, dict):
                 yield from self._places(of, held, here)
 
-    def _refused(self, obj, path):
+    def _refused(self, obj: Json, path: Place) -> tuple[Any, list[Json]]:
         """Return the causes at exactly this path: reason and text."""
         answer = self._send(obj)
         if answer.status != 422:
@@ -259,7 +274,7 @@ class Learner:
         at = _dotted(path)
         return answer, [one for one in answer.causes if one.get("field") == at]
 
-    def _without(self, obj, path, options):
+    def _without(self, obj: Json, path: Place, options: Any) -> None:
         changed = copy.deepcopy(obj)
         holder = _holder(changed, path)
         del holder[path[-1]]
@@ -269,7 +284,7 @@ class Learner:
                 words = one["message"].partition(": ")[2]
                 options.setdefault("required", words)
 
-    def _with(self, obj, path, options, value):
+    def _with(self, obj: Json, path: Place, options: Any, value: Any) -> None:
         changed = copy.deepcopy(obj)
         _holder(changed, path)[path[-1]] = value
         _, causes = self._refused(changed, path)
@@ -288,7 +303,7 @@ class Learner:
                     options["enum"] = choices
                 options["checked"] = True
 
-    def _emptied(self, obj, path, options, inner):
+    def _emptied(self, obj: Json, path: Place, options: Any, inner: str) -> None:
         """Return whether an empty value is kept, as in a pointer in Go."""
         zero = _zero(inner)
         if zero is None:
@@ -303,7 +318,7 @@ class Learner:
         kept = kept and found[path[-1]] == zero
         options["keepsEmpty"] = options.get("keepsEmpty", False) or kept
 
-    def _document(self):
+    def _document(self) -> Json:
         for sort, fields in self.types.found.items():
             for field, (_, options) in fields.items():
                 values = self.seen[sort][field]
@@ -336,7 +351,7 @@ class Learner:
         }
 
 
-def filled_in(sent, got, at=""):
+def filled_in(sent: Any, got: Any, at: str = "") -> list[str]:
     """Return the differences between a sent object and the server's, a line for each.
 
     Values that every server makes up, such as addresses, are all shown alike.
@@ -362,7 +377,7 @@ def filled_in(sent, got, at=""):
     return [] if sent == got else [f"~ {at} {_alike(got)}"]
 
 
-def shown(table):
+def shown(table: Json) -> list[Any]:
     """Return the columns of a Table and the cells of its row, without a Node's wide
     columns.
     """
@@ -374,7 +389,7 @@ def shown(table):
     ]
 
 
-def _alike(value):
+def _alike(value: Any) -> str:
     text = json.dumps(value, sort_keys=True)
     text = re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "UID", text)
     text = re.sub(r"\d{4}-\d\d-\d\dT[\d:]+Z", "TIME", text)
@@ -382,7 +397,7 @@ def _alike(value):
     return re.sub(r"(?<=^)3\d{4}$|(?<=:)3\d{4}(?=/)", "PORT", text)
 
 
-def _zero(inner):
+def _zero(inner: str) -> Any:
     if inner.startswith("[]"):
         return []
     if inner.startswith("{}"):
@@ -390,7 +405,7 @@ def _zero(inner):
     return {"string": "", "int32": 0, "int64": 0, "bool": False}.get(inner)
 
 
-def _holder(obj, path):
+def _holder(obj: Any, path: Place) -> Any:
     for step in path[:-1]:
         try:
             obj = obj[step]
@@ -399,14 +414,14 @@ def _holder(obj, path):
     return obj
 
 
-def _dotted(path):
+def _dotted(path: Place) -> str:
     text = ""
     for step in path:
         text += f"[{step}]" if isinstance(step, int) else f".{step}"
     return text.removeprefix(".")
 
 
-def text_of(document):
+def text_of(document: Json) -> str:
     """Return JSON with a line for each type and kind, so that diffs are readable."""
     parts = []
     for name in ("kinds", "types"):
@@ -420,7 +435,7 @@ def text_of(document):
     return "{\n" + head + ",\n".join(parts) + "\n}\n"
 
 
-def main():
+def main() -> None:
     url = os.environ.get("ASORECONCILE_CONTRACT_URL")
     with ExitStack() as stack:
         if url:
