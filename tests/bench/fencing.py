@@ -9,8 +9,10 @@ Counted is the time from the fence's answer until libcurl has handed the bytes o
 import argparse
 import statistics
 import threading
+from collections.abc import Callable
 from contextlib import closing
 from time import monotonic
+from typing import Any
 
 from watching.running import show
 
@@ -24,6 +26,7 @@ from asoreconcile.wire.handle import CurlHandle
 from asoreconcile.wire.trust import TlsTrust
 
 _MICROS = 1e6
+_ANSWER = b'{"metadata": {"namespace": "default", "name": "one"}}'
 
 
 class Stopwatch:
@@ -36,10 +39,10 @@ class Stopwatch:
     def __call__(self) -> None:
         self.looked = monotonic()
 
-    def timed(self, turn):
+    def timed(self, turn: Callable[[CurlHandle], Any]) -> Callable[[CurlHandle], Any]:
         """From the look to when libcurl is back: what it was to send is out."""
 
-        def turns(handle):
+        def turns(handle: CurlHandle) -> Any:
             try:
                 return turn(handle)
             finally:
@@ -54,13 +57,13 @@ def gaps(writes: int, busy: int) -> list[float]:
     authority = certificate_authority()
     stopwatch, over = Stopwatch(), threading.Event()
     whole = CurlHandle.turn
-    CurlHandle.turn = stopwatch.timed(whole)
+    CurlHandle.turn = stopwatch.timed(whole)  # type: ignore[assignment,method-assign]
     for _ in range(busy):
         threading.Thread(target=compute, args=(over,)).start()
     pair = authority.issue(["127.0.0.1"])
     try:
         with HttpsServer(
-            lambda _: HttpResponse(200, b"{}"), certificate=pair
+            lambda _: HttpResponse(200, _ANSWER), certificate=pair
         ) as server:
             config = ClusterConfig(
                 url=server.url,
@@ -73,7 +76,7 @@ def gaps(writes: int, busy: int) -> list[float]:
                     client.patch(CONFIG_MAPS, ObjectKey("default", "one"), {"data": {}})
     finally:
         over.set()
-        CurlHandle.turn = whole
+        CurlHandle.turn = whole  # type: ignore[method-assign]
     return stopwatch.gaps
 
 

@@ -12,13 +12,16 @@ Claims: twice the official client's events a second, and ten times kopf's.
 
 import argparse
 import sys
+from typing import Any
 
 from watching.running import interpreter, measured, served, show
 
 PEERS = {"official": "kubernetes", "kopf_operator": "kopf"}
 
 
-def best(program: str, url: str, options: argparse.Namespace, python: str) -> dict:
+def best(
+    program: str, url: str, options: argparse.Namespace, python: str
+) -> dict[str, Any]:
     rounds = 1 if program == "kopf_operator" else options.rounds
     texts = [
         measured(program, url, options.events, python=python) for _ in range(rounds)

@@ -13,6 +13,7 @@ import time
 import traceback
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import click
 import urllib3
@@ -26,13 +27,13 @@ from kubefuzz import attempt, send
 class Failures(logging.Handler):
     """The last failure that the server logged of itself."""
 
-    last = None
+    last: logging.LogRecord | None = None
 
-    def emit(self, record):
+    def emit(self, record: logging.LogRecord) -> None:
         self.last = record
 
 
-def place(record):
+def place(record: Any) -> str:
     """Where in the server's code it failed."""
     frames = traceback.extract_tb(record.exc_info[2])
     own = [frame for frame in frames if "/testing/" in frame.filename][-1]
@@ -42,8 +43,10 @@ def place(record):
 @click.command(help=__doc__.partition("\n")[0])
 @click.option("--seconds", default=60.0, show_default=True)
 @click.option("--seed", "first", default=0, show_default=True)
-def main(seconds, first):
-    failures, found, statuses = Failures(), {}, Counter()
+def main(seconds: float, first: int) -> None:
+    failures = Failures()
+    found: dict[Any, Any] = {}
+    statuses: Counter[Any] = Counter()
     logging.getLogger("asoreconcile").addHandler(failures)
     with kube_server() as (_, client):
         client.install(widgets_crd())

@@ -291,7 +291,7 @@ def sync(clock: FakeClock, replicas: list[Replica], objects: int) -> None:
     }
     began = clock.monotonic()
     read: dict[str, float] = {}
-    due = []
+    due: list[tuple[float, int, Replica, str]] = []
     order = 0
     for one in replicas:
         for number, id_ in enumerate(one.ids):

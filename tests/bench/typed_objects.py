@@ -7,7 +7,6 @@ cattrs, where it is installed, with its own defaults: it forgets unknown fields.
 """
 
 import argparse
-import sys
 import time
 from collections.abc import Callable
 from datetime import datetime
@@ -236,4 +235,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -15,8 +15,9 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry
@@ -101,7 +102,7 @@ def cycles(keys: int) -> None:
         program = client_go(Path(folder))
         for threads in (1, 4, 16):
             base, spent = best(
-                keys, lambda n=threads: peer(n, keys), lambda n=threads: ours(n, keys)
+                keys, partial(peer, threads, keys), partial(ours, threads, keys)
             )
             go_us: float | str = "skipped: no Go, or its modules cannot be fetched"
             if program:
@@ -129,7 +130,7 @@ def cycles(keys: int) -> None:
 
 
 @contextmanager
-def busy(threads: int):
+def busy(threads: int) -> Iterator[None]:
     """Others that compute meanwhile."""
     over = threading.Event()
 
