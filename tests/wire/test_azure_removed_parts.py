@@ -172,6 +172,32 @@ def test_an_identity_that_azure_does_not_give_up_is_shown_for_as_long(world):
     ]
 
 
+@MODES
+def test_a_list_of_rules_that_left_the_spec_is_emptied_where_azure_keeps_it(
+    world, mode
+):
+    in_mode(world, mode)
+    docs, put = account(), world.arm.put
+    theirs = [{"allowedOrigins": "https://theirs"}]
+    docs["spec"] |= {"ipRules": [{"ipAddressOrRange": "1.1.1.1"}]}
+
+    def keeping(arm_id, version, body, **options):
+        before = world.azure.resources().get(arm_id, {}).get("properties", {})
+        kept = {n: before[n] for n in ("ipRules", "cors") if n in before}
+        body = {**body, "properties": {**kept, **body["properties"]}}
+        return put(arm_id, version, body, **options)
+
+    with mock.patch.object(world.arm, "put", keeping):
+        world.settled(docs)
+        body = copy_json(in_azure(world, docs))
+        body["properties"]["cors"] = theirs
+        by_hand(world, docs, body)
+        world.apply(account())
+        world.settle(docs)
+    shown = in_azure(world, docs)["properties"]
+    assert (shown["ipRules"], shown["cors"]) == ([], theirs)
+
+
 @pytest.mark.parametrize("mode", ["compare", "put", "report"])
 @pytest.mark.parametrize("syncs", [0, 1, 3])
 def test_access_that_azure_leaves_open_is_shown_for_as_long(world, mode, syncs):

@@ -14,6 +14,8 @@ from asoreconcile.base.objects import JsonObject, dig
 
 IDENTITIES = "identity.userAssignedIdentities"
 TAGS = "tags"
+# In place of a path: the names are the paths of lists.
+LISTS = "lists"
 
 _DIGITS = 8
 

@@ -151,8 +151,8 @@ def _moved(
         if at is not None:
             new[at] = want
     if new != ours:
-        body = _set(body, (*above, leaf), new)
-    return body, _set(shown, (*above, leaf), left) if left != theirs else shown
+        body = with_value(body, (*above, leaf), new)
+    return body, with_value(shown, (*above, leaf), left) if left != theirs else shown
 
 
 def _moved_in(
@@ -188,7 +188,7 @@ def _moved_in(
         value = low
     elif high is not None and _rank(theirs) > _rank(high):
         value = high
-    return (want if value == own else _set(want, steps, value)), shown
+    return (want if value == own else with_value(want, steps, value)), shown
 
 
 def _bound(
@@ -330,12 +330,13 @@ def _at(value: Any, path: str) -> Any:
     return value
 
 
-def _set(body: JsonObject, steps: tuple[str, ...], value: Any) -> JsonObject:
+def with_value(body: JsonObject, steps: Sequence[str], value: Any) -> JsonObject:
+    """Return a body with a value at a path; names are compared without letter case."""
     head, *rest = steps
     head = _key(body, head)
     if rest:
         inner = body.get(head)
-        value = _set(_object(inner), tuple(rest), value)
+        value = with_value(_object(inner), rest, value)
     return {**body, head: value}
 
 

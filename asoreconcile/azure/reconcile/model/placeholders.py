@@ -18,6 +18,7 @@ from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.catalogue.tables import Table
 from asoreconcile.azure.reconcile.model.annotations import PLACEHOLDERS
 from asoreconcile.azure.reconcile.model.existence import will_observe
+from asoreconcile.azure.reconcile.model.merged_body import with_value
 from asoreconcile.base.objects import (
     GroupKind,
     JsonObject,
@@ -69,7 +70,7 @@ def with_placeholders(
         if path not in _IDENTITY.get(version.group_kind, _OWNER)
     ]
     for path, value in missing:
-        content = _with(content, path.split("."), value)
+        content = with_value(content, path.split("."), value)
         left.append(path)
     names = ",".join(dict.fromkeys(left))
     if names == named and not missing:
@@ -142,9 +143,3 @@ class _Part:
         for name, inner in value.items():
             if isinstance(inner, dict) and f"{above}{name}" not in _OWNER:
                 yield from self.at(name).missing(inner, f"{above}{name}.")
-
-
-def _with(content: JsonObject, path: list[str], value: Any) -> JsonObject:
-    name, *rest = path
-    inner = _with(content.get(name) or {}, rest, value) if rest else value
-    return {**content, name: inner}

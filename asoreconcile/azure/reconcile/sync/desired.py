@@ -14,10 +14,11 @@ from asoreconcile.azure.catalogue.kinds import Catalogue, KindVersion
 from asoreconcile.azure.catalogue.payload import to_arm
 from asoreconcile.azure.middleware.chain import Extensions
 from asoreconcile.azure.middleware.context import ReconcileContext
-from asoreconcile.azure.middleware.declared import IDENTITIES, TAGS, names_at
+from asoreconcile.azure.middleware.declared import IDENTITIES, LISTS, TAGS, names_at
 from asoreconcile.azure.middleware.extension_points import MODIFY_PAYLOAD
 from asoreconcile.azure.middleware.requests import ModifyPayload
 from asoreconcile.azure.reconcile.identity.identity import ResourceIdentity
+from asoreconcile.azure.reconcile.model.access import access_lists
 from asoreconcile.azure.reconcile.model.annotations import (
     CREDENTIAL_FROM,
     FOREIGN_TAGS,
@@ -138,6 +139,7 @@ class RenderedSpec:
         declared = context.declared
         if observed is not None:
             declared.before = observed.declared | observed.owed
+        declared.declare(LISTS, access_lists(self.body))
         modify = maker.extensions.chain(MODIFY_PAYLOAD, context.version.group_kind)
         is_first = is_first_creation(obj)
         request = ModifyPayload(

@@ -11,6 +11,7 @@ import attrs
 from asoreconcile.azure.arm.errors import ArmError
 from asoreconcile.azure.catalogue.status import status_of
 from asoreconcile.azure.middleware.context import ReconcileContext
+from asoreconcile.azure.reconcile.model.access import without_lists
 from asoreconcile.azure.reconcile.model.annotations import EXISTENCE
 from asoreconcile.azure.reconcile.model.claim_record import ClaimRecord
 from asoreconcile.azure.reconcile.model.decisions import Put
@@ -142,10 +143,11 @@ def merged_put(
     _report_others(context, memory, result, paths, has_record=last is not None)
     if paths:
         count_replaced(context.version.group_kind)
-    if result.body is put.body:
+    body = without_lists(result.body, have, context.declared)
+    if body is put.body:
         return put
     context.prefer_unchanged()
-    return attrs.evolve(put, body=result.body)
+    return attrs.evolve(put, body=body)
 
 
 def _report_others(
