@@ -51,23 +51,22 @@ class Running:
         """Make the server hang: the kernel accepts connections, but there are no
         answers.
         """
-        for pid in self._pids():
-            # A backend may end meanwhile.
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGSTOP)
+        self._signal(signal.SIGSTOP)
 
     def go_on(self) -> None:
-        for pid in self._pids():
-            os.kill(pid, signal.SIGCONT)
+        self._signal(signal.SIGCONT)
 
-    def _pids(self) -> list[int]:
+    def _signal(self, number: int) -> None:
         found = subprocess.run(
             ["pgrep", "-P", str(self.process.pid)],
             capture_output=True,
             text=True,
             check=False,
         )
-        return [self.process.pid, *map(int, found.stdout.split())]
+        for pid in (self.process.pid, *map(int, found.stdout.split())):
+            # A backend may end meanwhile.
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
 
 
 def folder() -> Path:

@@ -305,7 +305,7 @@ def test_bad_expressions_of_one_namespace_hold_up_nobody_else():
 
     try:
         evaluate(expressions, "self.spec.location")
-        threads = [threading.Thread(target=bad, args=(n,)) for n in range(2)]
+        threads = [threading.Thread(target=bad, args=(n,)) for n in range(3)]
         for thread in threads:
             thread.start()
         for _ in range(2):
