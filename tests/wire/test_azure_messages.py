@@ -3,7 +3,11 @@
 import pytest
 from world import World, resource_group, virtual_network
 
-from asoreconcile.azure.reconcile.model.annotations import RECONCILE_POLICY, RESOURCE_ID
+from asoreconcile.azure.reconcile.model.annotations import (
+    CLAIM,
+    RECONCILE_POLICY,
+    RESOURCE_ID,
+)
 from asoreconcile.base.objects import annotations, key_of
 
 GROUPS = "resources.azure.com/ResourceGroup"
@@ -131,7 +135,7 @@ def test_what_is_skipped_and_absent_says_how_to_have_it(world, network):
 
 def test_an_id_that_somebody_spoiled_is_said_to_be_and_heals(world, network):
     world.settle(network)
-    annotate(world, network, **{RESOURCE_ID: "garbage"})
+    annotate(world, network, **{RESOURCE_ID: "garbage", CLAIM: None})
     puts = len(world.requests("PUT"))
     assert f"annotation {RESOURCE_ID} is no ARM id" in said(world, network)
     assert world.ready(network)["severity"] == "Error"
@@ -147,7 +151,7 @@ def test_an_id_of_another_kind_is_neither_deleted_nor_taken_for_gone(
     """A slip in an annotation must not cost a resource group."""
     whole = annotations(world.settle(network))[RESOURCE_ID]
     wrong = id_.format(world.azure.subscription_id)
-    annotate(world, network, **{RESOURCE_ID: wrong})
+    annotate(world, network, **{RESOURCE_ID: wrong, CLAIM: None})
     world.delete(network)
     text = said(world, network)
     assert text.startswith(f"nothing is deleted: annotation {RESOURCE_ID} is {wrong!r}")
