@@ -191,7 +191,7 @@ def test_mg9_bodies_that_never_come_stop_no_review(serve):
 def test_th7_a_caller_with_many_conversions_waits_for_its_turn(serve):
     """The one review of another caller is not behind all of them."""
     server = serve(max_conversions=1)
-    page, done = conversion(widgets(3000)), []
+    page, done = conversion(widgets(6000)), []
 
     def flood():
         # One that reads too slowly gives way to the next.
