@@ -164,7 +164,7 @@ def _with_children(
         log=Logger(__name__),
         clock=SystemClock(),
     )
-    context.observed(answer, Absence.NOT if answer else Absence.SAID)
+    context.observed(answer, Absence.NOT if answer else Absence.CERTAIN)
     modify = extensions.chain(MODIFY_PAYLOAD, version.group_kind)
     return modify(ModifyPayload(context, pair.cr, request.body, is_first=True))
 

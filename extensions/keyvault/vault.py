@@ -48,7 +48,7 @@ def create_mode(
 
 
 def _is_absent(ctx: ReconcileContext) -> bool:
-    return ctx.raw_get() is None and ctx.absence is Absence.SAID
+    return ctx.raw_get() is None and ctx.absence is Absence.CERTAIN
 
 
 def _recover_or_default(ctx: ReconcileContext, payload: JsonObject) -> str:

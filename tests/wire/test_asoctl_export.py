@@ -9,9 +9,12 @@ from kubeapi import kube_server
 from asoreconcile.azure.catalogue.crd import crd
 from asoreconcile.azure.cmd.asoctl import main
 from asoreconcile.azure.cmd.manifests import AppliedManifests
+from asoreconcile.azure.controllers.annotation_rules import RULES
 from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.reconcile.model.annotations import IGNORE_FIELDS, RECONCILE_AT
+from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE
 from asoreconcile.azure.reconcile.planning.exported_manifest import exported_manifest
-from asoreconcile.base.objects import GroupKind
+from asoreconcile.base.objects import GroupKind, annotations
 
 PREFIX = "serviceoperator.azure.com/"
 OBJ = {
@@ -58,6 +61,16 @@ def test_only_what_an_author_writes_is_exported():
         },
         "spec": {"azureName": "rg", "location": "westeurope"},
     }
+
+
+def test_each_annotation_that_steers_the_operator_is_exported():
+    """A manifest without its deletion protection would give the resource up."""
+    steering = {*RULES, IGNORE_FIELDS, SYNC_MODE} - {RECONCILE_AT}
+    obj = {
+        **OBJ,
+        "metadata": {"name": "rg", "annotations": dict.fromkeys(steering, "x")},
+    }
+    assert annotations(exported_manifest(obj)).keys() == steering
 
 
 def test_who_adopts_gets_what_the_operator_keeps():

@@ -14,11 +14,11 @@ from asoreconcile.azure.arm.error_body import CODES, UNKNOWN_CODE
 class Absence(Enum):
     """The absence of a resource, as a response states it.
 
-    SAID: the resource does not exist. PERHAPS: a 404 with a code that is not known.
+    CERTAIN: the resource does not exist. PERHAPS: a 404 with a code that is not known.
     NOT: the response does not say that the resource is missing.
     """
 
-    SAID = "said"
+    CERTAIN = "certain"
     PERHAPS = "perhaps"
     NOT = "not"
 
@@ -41,13 +41,13 @@ def absence(code: str, url: str) -> Absence:
     """
     folded = code.lower()
     if folded in CODES["absent"]:
-        return Absence.SAID
+        return Absence.CERTAIN
     providers = _PROVIDER.findall(url)
     provider = providers[-1].lower() if providers else ""
     if f"{provider} {folded}" in CODES["recordedAbsent"]:
-        return Absence.SAID
+        return Absence.CERTAIN
     if folded == "subscriptionnotfound" and _SUBSCRIPTION_OF_A_TOPIC.search(url):
-        return Absence.SAID
+        return Absence.CERTAIN
     if code == UNKNOWN_CODE and provider in _WITHOUT_A_CODE:
-        return Absence.SAID
+        return Absence.CERTAIN
     return Absence.NOT if folded in CODES["notAboutTheResource"] else Absence.PERHAPS

@@ -292,7 +292,7 @@ def _is_of_a_gateway(envelope: ErrorBody, answer: ArmResponse, url: str) -> bool
     have lost these headers.
     """
     is_nameless = envelope.code == UNKNOWN_CODE and not answer.is_marked
-    return is_nameless and absence(envelope.code, url) is not Absence.SAID
+    return is_nameless and absence(envelope.code, url) is not Absence.CERTAIN
 
 
 def _unsigned(text: str) -> str:

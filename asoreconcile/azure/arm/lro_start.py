@@ -64,7 +64,7 @@ def parse_initial_response(
         fault = parse_fault(answer, method=method, url=url, now=now)
         # Any other 404 does not count: the object would release a resource that still
         # exists.
-        if method == "DELETE" and fault.absence is Absence.SAID:
+        if method == "DELETE" and fault.absence is Absence.CERTAIN:
             return OperationDone()
         return Failed(fault)
     if answer.is_foreign:

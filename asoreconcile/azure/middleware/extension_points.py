@@ -141,7 +141,7 @@ def _delete(req: DeleteRequest) -> DeleteResult:
         case outcomes.OperationDone():
             return ResourceDeleted()
         case outcomes.Failed(error=error):
-            if error.absence is Absence.SAID:
+            if error.absence is Absence.CERTAIN:
                 return ResourceDeleted()
             raise error
         case outcomes.Pending(token=token, delay_seconds=delay, progress=progress):

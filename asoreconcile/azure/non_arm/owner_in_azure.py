@@ -40,7 +40,7 @@ def require_gone(scope: ReconcileScope) -> None:
     try:
         scope.connection.client.get(arm_id, of_owner.api_version)
     except ArmError as error:
-        if error.absence is Absence.SAID:
+        if error.absence is Absence.CERTAIN:
             return
         scope.patcher.add_remark(LET_GO)
         raise scope.errors.read_failed(error) from error

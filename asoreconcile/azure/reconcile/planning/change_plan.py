@@ -189,7 +189,7 @@ class Planner:
             clock=self.clock,
         )
         # Extensions that read the resource get this answer, without a second GET.
-        context.observed(have, Absence.NOT if have else Absence.SAID)
+        context.observed(have, Absence.NOT if have else Absence.CERTAIN)
         body = to_arm(
             version,
             spec_of(obj),

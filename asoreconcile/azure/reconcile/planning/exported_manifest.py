@@ -5,10 +5,21 @@ Pure.
 from collections.abc import Mapping
 
 from asoreconcile.azure.reconcile.model.annotations import (
+    ALLOW_OWNER_CHANGE,
     CREDENTIAL_FROM,
+    DELETION_PROTECTION,
+    FOREIGN_TAGS,
+    IGNORE_FIELDS,
+    MAINTENANCE_WINDOWS,
+    ON_IMMUTABLE,
+    PAUSED,
     RECONCILE_POLICY,
+    SYNC_PERIOD,
+    WAIT_FOR_REFERENCES,
     is_operators_own,
 )
+from asoreconcile.azure.reconcile.model.existence import IF_EXISTS
+from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE
 from asoreconcile.base.objects import (
     JsonObject,
     annotations,
@@ -17,8 +28,15 @@ from asoreconcile.base.objects import (
     metadata,
 )
 
-# Annotations with the operator's prefix that people write.
-_AUTHORS = frozenset({CREDENTIAL_FROM, RECONCILE_POLICY})
+# Annotations with the operator's prefixes that people write, without those that ask for
+# one action.
+_AUTHORS = frozenset(
+    {
+        *(ALLOW_OWNER_CHANGE, CREDENTIAL_FROM, DELETION_PROTECTION, FOREIGN_TAGS),
+        *(IF_EXISTS, IGNORE_FIELDS, MAINTENANCE_WINDOWS, ON_IMMUTABLE, PAUSED),
+        *(RECONCILE_POLICY, SYNC_MODE, SYNC_PERIOD, WAIT_FOR_REFERENCES),
+    }
+)
 _TOOLS = "kubectl.kubernetes.io/"
 _KEPT = ("name", "namespace")
 

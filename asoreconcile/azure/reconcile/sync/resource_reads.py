@@ -20,7 +20,7 @@ def listed_ids(read: ListReader, path: str, api_version: str) -> list[str]:
     try:
         return [str(one.get("id") or "") for one in read(path, api_version)]
     except ArmError as error:
-        if error.absence is Absence.SAID:
+        if error.absence is Absence.CERTAIN:
             return []
         raise
 

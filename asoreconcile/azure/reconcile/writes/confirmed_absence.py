@@ -39,18 +39,20 @@ def confirm_absence(
     context, patcher, memory = scope.context, scope.patcher, scope.memory
     if not context.is_known_absent:
         return None
-    is_said = context.absence is Absence.SAID
+    is_certain = context.absence is Absence.CERTAIN
     # Also for an object whose status was lost in a restore: a PUT that left a resource
     # was followed by a read.
     is_recorded = last_put is not None and bool(last_put.rest)
     was_known = not made.is_first and (is_recorded or was_there(status(patcher.obj)))
-    if not (was_known or scope.is_undecided) or (is_said and not context.needs_absence):
+    if not (was_known or scope.is_undecided) or (
+        is_certain and not context.needs_absence
+    ):
         return None
     now = context.clock.monotonic()
     if memory.absent_since is None:
         memory.absent_since = now
         scope.wake_children()
-    pause = ASKED_AGAIN_SECONDS if is_said else UNKNOWN_CODE_SECONDS
+    pause = ASKED_AGAIN_SECONDS if is_certain else UNKNOWN_CODE_SECONDS
     left = memory.absent_since + pause - now
     if left > 0:
         context.log.warning(

@@ -336,7 +336,7 @@ def is_absent(ctx: ReconcileContext) -> bool:
     try:
         if "Get" not in ctx.version.operations:
             return not ctx.arm.head(ctx.arm_id, ctx.version.api_version)
-        return ctx.raw_get() is None and ctx.absence is Absence.SAID
+        return ctx.raw_get() is None and ctx.absence is Absence.CERTAIN
     # In doubt the DELETE is sent, which does no harm if nothing is there. Otherwise the
     # resource could be left behind for ever.
     except (ArmError, ArmTransportError) as error:

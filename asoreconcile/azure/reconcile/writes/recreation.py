@@ -125,8 +125,8 @@ def recreate(scope: ReconcileScope) -> ReconcileOutcome:
         )  # the spec was edited, so that its PUT comes first
     have = scope.context.raw_get()
     if have is None:
-        is_said = scope.context.absence is Absence.SAID
-        if not is_said and seconds_until_believed(memory, clock.monotonic()) > 0:
+        is_certain = scope.context.absence is Absence.CERTAIN
+        if not is_certain and seconds_until_believed(memory, clock.monotonic()) > 0:
             return Requeue(_MOVING_SECONDS)
         return _deleted(scope)
     memory.perhaps_gone_since = None

@@ -259,6 +259,6 @@ def test_v3_every_recorded_404_of_a_resource_says_so():
             method, url = exchange["method"], exchange["url"]
             if exchange["status"] == 404 and method in {"GET", "DELETE"}:
                 fault = parse_fault(answer_of(exchange), method=method, url=url)
-                assert fault.absence is Absence.SAID, (fault.code, url)
+                assert fault.absence is Absence.CERTAIN, (fault.code, url)
                 codes.add(fault.code)
     assert len(codes) > 5
