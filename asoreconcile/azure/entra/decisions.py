@@ -92,7 +92,7 @@ def facts_of(obj: JsonObject, *, now: datetime) -> Facts:
 
 
 def _seconds_since(noted: str, now: datetime) -> float | None:
-    """Return the time since a noted one; None if none is noted. Raises
+    """Return the time since a noted one; None if no time is noted. Raises
     ConditionError.
     """
     if not noted:
@@ -180,7 +180,7 @@ def marked(graph: GraphClient, desired: DesiredObject, mark: str) -> JsonObject 
 
 
 def _recorded(facts: Facts, graph: Callable[[], GraphClient]) -> JsonObject | None:
-    """Return the entry with the recorded id; None if Graph, or the object, has none."""
+    """Return the entry with the recorded id; None without such an id or entry."""
     if not facts.claimed:
         return None
     # The id becomes part of URL paths.

@@ -13,7 +13,7 @@ ListReader = Callable[[str, str], Iterable[JsonObject]]
 
 
 def listed_ids(read: ListReader, path: str, api_version: str) -> list[str]:
-    """Return the ids in a list; none if Azure says that its group or parent is gone.
+    """Return the ids in a list; [] if Azure says that its group or parent is gone.
 
     Raises ArmError for any other refusal, also a 404 whose code is not known.
     """
