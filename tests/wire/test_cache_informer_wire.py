@@ -5,7 +5,6 @@ from heard import WAIT_SECONDS, Heard
 from quickclock import QuickClock, QuickTimers
 
 from asoreconcile.base import jsontext
-from asoreconcile.base.errors import StoppedError
 from asoreconcile.base.objects import ObjectKey
 from asoreconcile.base.threads import Threads
 from asoreconcile.cache.events import Added, Deleted, Updated
@@ -261,13 +260,6 @@ def test_in9_failing_handler_is_logged_and_harms_nobody(client, run, caplog):
     make(client, "b")
     after.until_named("b")
     assert [r.msg for r in caplog.records].count("Event handler failed") == 4
-
-
-def test_in7_stopped_informer_takes_no_handler(run):
-    informer, heard = run()
-    assert informer.stop(WAIT_SECONDS) == []
-    with pytest.raises(StoppedError):
-        informer.add_handler(heard)
 
 
 def test_in11_indexes_follow_the_watch(client, run):
