@@ -6,7 +6,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from contextlib import closing
 from pathlib import Path
 
@@ -158,16 +157,13 @@ def test_it_ends_once_nobody_reads_its_output(sandbox, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_nothing_is_left_even_if_it_is_killed(sandbox, tmp_path):
+def test_nothing_is_left_even_if_it_is_killed(sandbox, tmp_path, eventually):
     with closing(client_of(sandbox)) as client:
         watch = client.watch(NAMESPACES, timeout_seconds=60)
         sandbox.kill()
         with pytest.raises(TransportError):
             watch_on(client, watch)
-    until = time.monotonic() + _PATIENCE_SECONDS
-    while list(tmp_path.iterdir()) and time.monotonic() < until:
-        time.sleep(0.05)
-    assert list(tmp_path.iterdir()) == []
+    eventually(lambda: not list(tmp_path.iterdir()), timeout_seconds=_PATIENCE_SECONDS)
 
 
 def watch_on(client, watch):

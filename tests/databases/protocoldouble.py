@@ -3,13 +3,14 @@
 import socket
 import ssl
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
 
-class ProtocolDouble:
+class ProtocolDouble(ABC):
     """The server. Use as a context manager. A subclass serves a connection."""
 
     def __init__(self, certificate_file: Path | str, key_file: Path | str) -> None:
@@ -47,8 +48,9 @@ class ProtocolDouble:
             self._open.append(connection)
             self._start(self._serve, connection)
 
+    @abstractmethod
     def _serve(self, connection: socket.socket) -> None:
-        raise NotImplementedError
+        """Speak the protocol until the connection ends."""
 
 
 def exactly(connection: socket.socket, size: int) -> bytes:

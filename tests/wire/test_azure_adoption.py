@@ -303,9 +303,7 @@ def test_ow3_a_put_whose_answer_was_lost_is_not_taken_for_another_s(world):
 
 
 def test_ow3_an_object_that_wrote_before_is_not_asked_again(world):
-    """As after a restore of the cluster: the status is gone, the annotations are
-    not.
-    """
+    """A restore of a cluster loses the status and keeps the annotations."""
     obj = network()
     world.settled(obj)
     world.annotate(obj, **{IF_EXISTS: "fail"})

@@ -50,8 +50,8 @@ def case(*, by_id=None, by_mark=None, alike=(), adopts=True, **known):
 # By facts: the entry (None: one is created), and the last question to Graph.
 FOUND = {
     "its mark is its own": (case(**NEW, by_mark=MINE), MINE, "keyed"),
-    "nobody has the name": (case(**NEW), None, "found"),
-    "one has the name": (case(**NEW, alike=(ALIKE,)), ALIKE, "found"),
+    "no entry has the name": (case(**NEW), None, "found"),
+    "one entry has the name": (case(**NEW, alike=(ALIKE,)), ALIKE, "found"),
     "of two the nickname tells": (case(**NEW, alike=(ALIKE, MINE)), MINE, "found"),
     "AlwaysCreate looks for no name": (case(**NEW, adopts=False, alike=(ALIKE,)), None,
                                        "keyed"),
