@@ -121,8 +121,13 @@ def test_a_way_through_any_versions_and_stored_forms_loses_nothing(data):
         there = convert(kind, there, step)
         assert authored_version(kind, there) == own
 
+    back = convert(kind, there, own)
+    # A stored form on the way may add empty references, which mean the same as none.
+    # It does not if it keeps the identities in a property bag.
     stored = any(step.endswith("storage") for step in way)
-    assert convert(kind, there, own) == (with_references(obj) if stored else obj)
+    if stored:
+        back, obj = with_references(back), with_references(obj)
+    assert back == obj
 
 
 def misfits(schema, value, at=()):
