@@ -446,12 +446,22 @@ def test_le6_a_server_that_is_away_does_not_hold_up_a_stop(candidate, cluster):
     hold.release()
 
 
-def test_th9_a_standby_stops_at_once(candidate, cluster):
+def test_th9_a_standby_stops_at_once(candidate, cluster, monkeypatch):
     candidate("one").lead()
     hold = cluster.faults.hold(method="GET", path=ONE_LEASE)
-    two = candidate("two").start()
+    two = candidate("two")
+    close = two.elector._client.close
+
+    def close_slowly():
+        """Close, and go on once the elector's thread has met its closed client."""
+        close()
+        assert two.elector._ended.wait(10)
+
+    monkeypatch.setattr(two.elector._client, "close", close_slowly)
+    two.start()
     assert hold.wait_arrived(10)
     assert two.elector.stop(5, release=True) == []  # its thread has ended
+    assert two.threads.crashes() == {}
     hold.release()
 
 

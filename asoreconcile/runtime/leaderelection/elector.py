@@ -145,8 +145,10 @@ class LeaseElector:
             # it is released.
             self._stopping.stop(now + budget * _SHARE_OF_RENEWAL)
         else:
-            self._client.close()  # cuts off a request in progress
+            # Before the client is closed: the request in progress that this cuts off
+            # must find that it was stopped.
             self._stopping.stop()
+            self._client.close()
         self._wake.set()
         self._informer.ask_to_stop()
         ended = self._clock.wait(self._ended, timeout_seconds)
