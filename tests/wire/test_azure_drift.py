@@ -8,7 +8,11 @@ import pytest
 from world import World, postgres_server, resource_group, virtual_network
 
 from asoreconcile.azure.arm.outcomes import OperationDone
-from asoreconcile.azure.reconcile.model.annotations import RECONCILE_POLICY, RESOURCE_ID
+from asoreconcile.azure.reconcile.model.annotations import (
+    RECONCILE_AT,
+    RECONCILE_POLICY,
+    RESOURCE_ID,
+)
 from asoreconcile.azure.reconcile.model.drift_baseline import OBSERVED, loads
 from asoreconcile.azure.reconcile.model.sync_mode import (
     SYNC_MODE,
@@ -180,6 +184,37 @@ def test_two_writers_that_fight_are_put_again_after_growing_pauses(world, group)
         *(24, 24),
     ]
     assert world.ready(group) == ready  # as it was, all the time
+
+
+def test_k4_a_restart_before_each_sync_ends_no_pause_of_a_fight(world, group):
+    hours = []
+    for hour in range(40):
+        world.restart()
+        world.annotate(group, **{RECONCILE_AT: str(hour)})
+        if "PUT" in fights(world, group):
+            hours.append(hour)
+    assert [b - a for a, b in itertools.pairwise(hours)] == [1, 1, 2, 4, 8, 16]
+    drifted = condition(world.read(group), "Drifted")
+    assert "changes the resource back" in drifted["message"]
+    # The other writer stops, and the count ends.
+    by_hand(world, group, tags=TAGS)
+    world.restart()
+    world.annotate(group, **{RECONCILE_AT: "once more"})
+    assert sync(world, group) == ["GET"]
+    assert not note_of(world, group).repairs
+
+
+def test_k4_restarts_leave_an_undeclared_value_that_moves_by_itself(world, group):
+    def moves(to):
+        world.restart()
+        world.annotate(group, **{RECONCILE_AT: to})
+        by_hand(world, group, managedBy=to)
+        return "PUT" in sync(world, group)
+
+    assert [moves(str(number)) for number in range(5)] == [True] * 3 + [False] * 2
+    # After a day a change counts again.
+    world.clock.advance(86400.0)
+    assert moves("tomorrow")
 
 
 def test_two_writers_that_fight_are_told_of_until_one_stops(world, group):

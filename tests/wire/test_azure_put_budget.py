@@ -80,6 +80,20 @@ def test_inputs_that_change_without_end_are_braked(world, server):
     assert sent["administratorLoginPassword"] == f"Sesame-{MOST_PUTS + 10}"
 
 
+def test_k4_a_restart_gives_no_new_budget(world, server):
+    spin(world, server, MOST_PUTS - 1)
+    world.restart()
+    spin(world, server, MOST_PUTS)
+    assert puts(world) == MOST_PUTS
+    assert world.ready(server)["reason"] == PUT_BUDGET_SPENT
+    world.restart()
+    result = world.run(server)
+    assert puts(world) == MOST_PUTS
+    world.clock.advance(result.requeue_after_seconds)
+    passes(world, server)
+    assert puts(world) == MOST_PUTS + 1
+
+
 def test_edits_are_not_braked(world, server):
     for number in range(MOST_PUTS + 5):
         edited = postgres_server()

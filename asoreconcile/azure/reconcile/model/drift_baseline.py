@@ -3,8 +3,9 @@
 A few hundred bytes of JSON, `v` for its version: the fingerprint of the PUT (`put`), a
 keyed hash of the Secrets in it (`secrets`), its time (`at`), a hash of the annotations
 that may change the PUT (`notes`), the differences that the PUT could not repair, which
-are values that Azure overrules or never shows (`known`), and a snapshot of the resource
-after the PUT had settled (`rest`).
+are values that Azure overrules or never shows (`known`), a snapshot of the resource
+after the PUT had settled (`rest`), and numbers of PUTs, from which another process
+continues the pauses between PUTs (`repairs`, `followed`).
 """
 
 import hashlib
@@ -41,6 +42,7 @@ _EXTRA = "+"
 # Marks of differences that remained after a PUT and that another PUT may repair: Azure
 # does not always apply what it accepts.
 _UNCONFIRMED = "?"
+_NONE: Mapping[str, int] = MappingProxyType({})
 
 
 @attrs.frozen
@@ -56,6 +58,9 @@ class DriftBaseline:
     places: hashes of the paths that the PUT declares (`foreign_values`).
     known: marks of differences that remained after the PUT. rest: the snapshot of the
     resource. A value that is not known is "".
+    repairs: number of PUTs for each place, as in `RepairAttempts`. followed: number of
+    PUTs within an hour, up to this one, that followed a success without an edit
+    (`put_budget`).
     """
 
     put: str
@@ -67,6 +72,8 @@ class DriftBaseline:
     declared: frozenset[str] = frozenset()
     owed: frozenset[str] = frozenset()
     places: str = ""
+    repairs: Mapping[str, int] = _NONE
+    followed: int = 0
 
     def dumps(self) -> str:
         """Return the text of the annotation; equal baselines have equal texts."""
@@ -75,6 +82,8 @@ class DriftBaseline:
         marked = {name: sorted(getattr(self, name)) for name in _SETS}
         content |= {name: marks for name, marks in marked.items() if marks}
         content |= {"known": sorted(self.known), "put": self.put, "v": _VERSION}
+        counts = {"repairs": dict(self.repairs), "followed": self.followed}
+        content |= {name: count for name, count in counts.items() if count}
         return jsontext.dumps(content, sort_keys=True).decode()
 
     def withdrawn(self) -> "DriftBaseline":
@@ -84,6 +93,15 @@ class DriftBaseline:
         The declared names are kept.
         """
         return DriftBaseline("", owed=self.declared | self.owed, places=self.places)
+
+    def repairs_after(self, age: float) -> Mapping[str, int]:
+        """Return `repairs`, without the one of undeclared values after a day. age:
+        seconds since the PUT.
+        """
+        is_calm = age >= _CALM_SECONDS
+        return {
+            m: n for m, n in self.repairs.items() if not (is_calm and m == UNDECLARED)
+        }
 
     def is_unconfirmed(self, mark: str) -> bool:
         """Return whether the difference remained after the PUT, and no PUT was sent for
@@ -150,6 +168,10 @@ def loads(text: str) -> DriftBaseline | None:
     }
     texts = {name: found.get(name) for name in _TEXTS}
     fields |= {name: text for name, text in texts.items() if isinstance(text, str)}
+    repairs, followed = found.get("repairs"), found.get("followed")
+    repairs = repairs if isinstance(repairs, dict) else {}
+    fields["repairs"] = {m: n for m, n in repairs.items() if isinstance(n, int)}
+    fields["followed"] = followed if isinstance(followed, int) else 0
     return DriftBaseline(found["put"], **fields)
 
 
@@ -191,7 +213,7 @@ UNDECLARED = "undeclared"
 """The entry of the repair attempts for all undeclared values together."""
 
 _MOST_CALM = 24
-_NONE: Mapping[str, int] = MappingProxyType({})
+_CALM_SECONDS = 24 * 3600.0
 
 
 @attrs.frozen

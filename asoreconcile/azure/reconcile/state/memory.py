@@ -12,9 +12,10 @@ import attrs
 from asoreconcile.azure.arm.outcomes import PollState
 from asoreconcile.azure.reconcile.model.drift_baseline import (
     AcceptedPut,
+    DriftBaseline,
     RepairAttempts,
 )
-from asoreconcile.azure.reconcile.model.put_budget import PutBudget
+from asoreconcile.azure.reconcile.model.put_budget import MOST_PUTS, PutBudget
 from asoreconcile.azure.reconcile.state.export_cache import ExportTry
 from asoreconcile.base.objects import JsonObject, ObjectKey, resource_version
 
@@ -160,6 +161,16 @@ class ObjectMemory:
         """
         self.failures = 0
         self.attempts = 0
+
+    def recall(self, last_put: DriftBaseline, *, age: float, now: float) -> None:
+        """Take the counts of PUTs from a record.
+
+        age: seconds since its PUT. now: present time, in monotonic seconds.
+        """
+        if repairs := last_put.repairs_after(age):
+            self.repair_attempts = RepairAttempts(repairs=repairs, at=now - age)
+        if followed := min(last_put.followed, MOST_PUTS):
+            self.put_budget = PutBudget((now - age,) * followed)
 
     def settled(self) -> None:
         """Drop the state that was needed until the object became Ready."""

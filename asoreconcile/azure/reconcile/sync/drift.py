@@ -216,9 +216,12 @@ def failed_state(have: JsonObject) -> str:
 
 def _in_order(facts: SyncFacts, learnt: DriftBaseline) -> tuple[Effect, ...]:
     # A difference that the PUT left is either gone by itself or still in `found`.
-    note = attrs.evolve(learnt, known=confirmed(learnt.known), rest=facts.rest)
+    attempts = facts.repair_attempts.in_order()
+    repairs = {m: n for m, n in learnt.repairs.items() if m in attempts.repairs}
+    known = confirmed(learnt.known)
+    note = attrs.evolve(learnt, known=known, rest=facts.rest, repairs=repairs)
     return (
-        UpdateMemory(repair_attempts=facts.repair_attempts.in_order()),
+        UpdateMemory(repair_attempts=attempts),
         SetMetadata({OBSERVED: note.dumps()}),
         *drifted(_kept(facts, note.known)),
     )
@@ -344,10 +347,13 @@ def after_own_put(
     silent = marks(one for one in accepted if one.kind == "absent")
     known = kept | marks(left) | silent
     open_ = marks(found) - known
-    note = attrs.evolve(observed, known=known | unconfirmed(open_), rest=rest)
+    known |= unconfirmed(open_)
+    given_up = frozenset(map(place_of, left))
+    repairs = {m: n for m, n in observed.repairs.items() if m not in given_up}
+    note = attrs.evolve(observed, known=known, rest=rest, repairs=repairs)
     reported = (_not_honoured(left),) if left else ()
     return (
-        UpdateMemory(repair_attempts=repair_attempts.finished(map(place_of, left))),
+        UpdateMemory(repair_attempts=repair_attempts.finished(given_up)),
         SetMetadata({OBSERVED: note.dumps()}),
         *reported,
         *drifted(accepted),

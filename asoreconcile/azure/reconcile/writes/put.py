@@ -133,6 +133,10 @@ def _put(scope: ReconcileScope, reading: ParentRead) -> ReconcileOutcome:
     # Nothing more is read for an object that the previous process left in order: at a
     # start there are thousands.
     is_first, memory.was_looked_at = not memory.was_looked_at, True
+    if is_first and last_put is not None:
+        # Another process may have begun pauses between PUTs.
+        age = seconds_since_put(last_put, scope.operator.clock.now()) or 0.0
+        memory.recall(last_put, age=age, now=scope.began)
     is_ready = (ready or {}).get("status") == "True"
     is_resumable = is_first and is_ready and mode is not SyncMode.PUT
     # Without a snapshot the last PUT was not followed to its end.
@@ -221,10 +225,10 @@ def _reach(
     if intent.is_sync and scope.context.is_known_absent:
         # Otherwise Ready stays True until the resource is back.
         patcher.set_ready(recreating(patcher.generation))
-    if intent.ready is not None:
-        _brake(scope, intent, intent.ready)
+    count = 0 if intent.ready is None else _brake(scope, intent, intent.ready)
+    record = attrs.evolve(decided.then.record, followed=count)
     request = merged_put(
-        decided.then,
+        attrs.evolve(decided.then, record=record),
         made,
         last_put,
         memory,
@@ -253,20 +257,22 @@ def _resumed(scope: ReconcileScope, mode: SyncMode) -> Succeeded:
     return Succeeded(seconds_after_resumption(scope, mode))
 
 
-def _brake(scope: ReconcileScope, intent: _Intent, ready: JsonObject) -> None:
-    """Count a PUT that follows a success although the object was not edited. ready: the
+def _brake(scope: ReconcileScope, intent: _Intent, ready: JsonObject) -> int:
+    """Count a PUT that follows a success although the object was not edited. Return the
+    number of such PUTs in the last hour; 0 if the PUT does not count. ready: the
     condition. Raises ConditionError `PutBudgetSpent` if there were too many.
     """
     is_same = is_recorded(scope.patcher, intent.rendered, intent.last_put)
     if intent.mode is SyncMode.PUT and is_same:
-        return  # a PUT that each sync sends
+        return 0  # a PUT that each sync sends
     if ready.get("status") != "True" and ready.get("reason") != PUT_BUDGET_SPENT:
-        return
+        return 0
     memory, operator, now = scope.memory, scope.operator, scope.began
     if wait := memory.put_budget.wait(now):
         operator.count_sync("braked", False)
         raise budget_spent(wait, operator.export_loop(scope.patcher.node))
     memory.put_budget = memory.put_budget.spent(now)
+    return len(memory.put_budget.sent)
 
 
 def _look(scope: ReconcileScope, intent: _Intent) -> Look:
@@ -349,6 +355,9 @@ def _sent(
     patcher, memory = scope.patcher, scope.memory
     attempts = memory.repair_attempts
     apply(effects, patcher, scope.context, memory, scope.operator.count_sync)
+    repairs = memory.repair_attempts.repairs
+    record = attrs.evolve(request.record, repairs=repairs)
+    request = attrs.evolve(request, record=record)
     answer = send_put(scope, request, reading)
     if not isinstance(answer, ArmError):
         patcher.annotate(accept_claim(scope, request.arm_id))
