@@ -194,13 +194,14 @@ def test_sandbox_takes_manifests_of_several_versions_unless_told_not_to(tmp_path
 
 def test_sandbox_names_what_is_not_ready(tmp_path):
     for timeout in ("4", "60"):  # on a busy machine nothing has looked at it by then
-        args = ("-f", str(SAMPLES / "redis.yaml"), "--timeout", timeout)
+        args = ("-f", str(SAMPLES / "redis.yaml"), "--timeout", timeout, "--chaos")
         done = _sandbox(tmp_path, *args)
         if "no condition yet" not in done.stderr:
             break
     assert done.returncode == 1
     assert "Redis default/shop-carts-2026 is not Ready: WaitingForOwner" in done.stderr
     assert "owner ResourceGroup 'shop' does not exist" in done.stderr
+    assert "fault: lag=*,seconds=5" in done.stdout
 
 
 def test_sandbox_refuses_what_cannot_be_applied(tmp_path):
