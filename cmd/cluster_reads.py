@@ -32,7 +32,7 @@ def served_resources(client: KubeClient) -> list[ApiResource]:
     """Return the Azure kinds that the cluster serves. Blocking; raises ApiError,
     TransportError.
     """
-    served = discover(client, builtin(), converts=True).versions
+    served = discover(client, builtin()).versions
     # At a version that people write, whatever form the cluster keeps.
     return [resource_of(builtin().version(one.gvk)) for one in served.values()]
 
@@ -89,7 +89,7 @@ class ClusterReads:
         """Return True if the cluster serves the kind, also if this release cannot run
         it.
         """
-        found = discover(self._client, builtin(), converts=True)
+        found = discover(self._client, builtin())
         return kind.group_kind in found.versions or kind.group_kind in found.refused
 
     def objects(

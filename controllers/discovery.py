@@ -46,13 +46,11 @@ class DiscoveredKinds:
     refused: Mapping[GroupKind, str]
 
 
-def discover(
-    client: KubeClient, catalogue: Catalogue, *, converts: bool = False
-) -> DiscoveredKinds:
-    """Return the Azure kinds that the cluster's discovery shows. Blocking, one request.
-    Raises as `read_names`.
+def discover(client: KubeClient, catalogue: Catalogue) -> DiscoveredKinds:
+    """Return the Azure kinds that the cluster's discovery shows, stored forms too.
+    Blocking, one request. Raises as `read_names`.
     """
-    return served_in(read_names(client), catalogue, converts=converts)
+    return served_in(read_names(client), catalogue, converts=True)
 
 
 def read_names(client: KubeClient) -> Names:

@@ -217,7 +217,7 @@ class Uninstall:
             self._delete_named(Selection(resource))
 
     def _served(self) -> list[KindVersion]:
-        found = discover(self.client, self.catalogue, converts=True)
+        found = discover(self.client, self.catalogue)
         if found.refused:
             kinds = ", ".join(sorted(map(str, found.refused)))
             raise UninstallError(

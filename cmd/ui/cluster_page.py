@@ -159,7 +159,7 @@ class ClusterPage:
 
     def kinds(self) -> Mapping[GroupKind, KindVersion]:
         """Return the kinds to watch. Blocking; raises ApiError, TransportError."""
-        served = discover(self.client, builtin(), converts=True)
+        served = discover(self.client, builtin())
         self._refused = served.refused
         # At a version that people write, whatever form the cluster keeps.
         return {

@@ -174,7 +174,7 @@ class InstallationReads:
     def kept(self) -> Mapping[GroupKind, KindVersion]:
         """The kinds in the form that the cluster stores."""
         try:
-            return discover(self.client, self.catalogue, converts=True).versions
+            return discover(self.client, self.catalogue).versions
         except OldServerError:
             return {}  # a finding about kinds says so
 

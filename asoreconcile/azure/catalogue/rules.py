@@ -48,7 +48,7 @@ def ruled_schema(version: KindVersion, *, is_admitted: bool = False) -> JsonObje
     spec = parts["spec"]
     if version.is_arm:
         spec = _object(version.table, spec)
-        spec = _with_child(spec, "owner", _owner_rules(version))
+        spec = _with_owner_rules(spec, version)
     spec = _with(spec, schema_rules(version.group_kind))
     ruled = {**whole, "properties": {**parts, "spec": spec}}
     return _with(ruled, _write_once(version, whole, is_admitted=is_admitted))
@@ -183,14 +183,12 @@ def _steps(name: str) -> list[str]:
     return ["." + ".".join(parts[: n + 1]) for n in range(len(parts))]
 
 
-def _with_child(
-    schema: JsonObject, name: str, rules: Sequence[JsonObject]
-) -> JsonObject:
-    child = schema.get("properties", {}).get(name)
-    if child is None or not rules:
-        return schema
-    ruled = {**schema["properties"], name: _with(child, rules)}
-    return {**schema, "properties": ruled}
+def _with_owner_rules(spec: JsonObject, version: KindVersion) -> JsonObject:
+    properties, rules = spec.get("properties", {}), _owner_rules(version)
+    if "owner" not in properties or not rules:
+        return spec
+    ruled = {**properties, "owner": _with(properties["owner"], rules)}
+    return {**spec, "properties": ruled}
 
 
 def _with(schema: JsonObject, rules: Iterable[JsonObject]) -> JsonObject:

@@ -16,6 +16,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
     PAUSED,
     RECONCILE_POLICY,
     WAIT_FOR_REFERENCES,
+    stated,
 )
 from asoreconcile.azure.reconcile.model.existence import IF_EXISTS
 from asoreconcile.azure.reconcile.model.policy import Policy
@@ -60,11 +61,9 @@ def not_understood(
 
     own, inherited: the annotations of the object and of its Namespace.
     """
-    value = own.get(name) or inherited.get(name)
-    if not value:
-        return ""
+    value = stated(name, own, inherited)
     known = [str(one.value) for one in type(default)]
-    if value in known:
+    if value in ("", *known):
         return ""
     whose = "annotation" if own.get(name) else "the Namespace's annotation"
     return (

@@ -13,6 +13,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
     EXISTENCE,
     OWN_PREFIX,
     RESOURCE_ID,
+    choice,
 )
 
 IF_EXISTS = OWN_PREFIX + "if-exists"
@@ -42,13 +43,8 @@ def stated_policy(
 
     An unknown value counts as `fail`, because its author meant to forbid something.
     """
-    value = own.get(IF_EXISTS) or inherited.get(IF_EXISTS)
-    if not value:
-        return None
-    try:
-        return IfExists(value)
-    except ValueError:
-        return IfExists.FAIL
+    fail = IfExists.FAIL
+    return choice(IfExists, IF_EXISTS, own, inherited, default=None, unknown=fail)
 
 
 def is_undecided(own: Mapping[str, str]) -> bool:

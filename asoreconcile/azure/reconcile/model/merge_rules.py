@@ -9,7 +9,11 @@ from typing import Any
 from asoreconcile.azure.catalogue.ignored_fields import ignored_fields
 from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.catalogue.type_facts import MovingValue, facts_of
-from asoreconcile.azure.reconcile.model.annotations import FOREIGN_TAGS, IGNORE_FIELDS
+from asoreconcile.azure.reconcile.model.annotations import (
+    FOREIGN_TAGS,
+    IGNORE_FIELDS,
+    choice,
+)
 from asoreconcile.azure.reconcile.model.merged_body import MergeRules
 from asoreconcile.azure.reconcile.model.sync_mode import ForeignTags
 from asoreconcile.base.objects import GroupKind, JsonObject, ObjectKey, key_of, spec
@@ -33,7 +37,15 @@ def merge_rules(
     Raises IgnoredFieldError for a path of the object that its kind does not have.
     """
     moving = facts_of(version.arm_type).moving
-    mode = _foreign_tags(own, inherited, foreign_tags)
+    mode = choice(
+        ForeignTags,
+        FOREIGN_TAGS,
+        own,
+        inherited,
+        default=foreign_tags,
+        # The author of an unknown value may have meant to keep foreign tags.
+        unknown=ForeignTags.KEEP,
+    )
     has_tags = any(field.path == ("tags",) for field in version.table.fields)
     return MergeRules(
         keeps_tags=has_tags and mode is ForeignTags.KEEP,
@@ -45,20 +57,6 @@ def merge_rules(
         ),
         moving=moving if autoscaled is None else (*moving, autoscaled),
     )
-
-
-def _foreign_tags(
-    own: Mapping[str, str], inherited: Mapping[str, str], default: ForeignTags
-) -> ForeignTags:
-    """Return the mode in force.
-
-    An unknown value keeps foreign tags, because its author may have meant that.
-    """
-    value = own.get(FOREIGN_TAGS) or inherited.get(FOREIGN_TAGS)
-    try:
-        return ForeignTags(value) if value else default
-    except ValueError:
-        return ForeignTags.KEEP
 
 
 def autoscaled_by(

@@ -15,6 +15,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
     RECONCILE_AT,
     RECONCILED_AT,
     SYNC_PERIOD,
+    stated,
 )
 from asoreconcile.azure.reconcile.model.maintenance_windows import (
     WindowError,
@@ -38,13 +39,12 @@ def unhandled_request(own: Mapping[str, str]) -> str:
 
 def why_paused(own: Mapping[str, str], inherited: Mapping[str, str]) -> str:
     """Return why an object is paused and how to resume it, or ""."""
-    whose = switched_by(own, inherited, PAUSED)
-    if not whose:
+    switch = switched_by(own, inherited, PAUSED)
+    if not switch:
         return ""
-    place = "" if whose == "object" else " on the Namespace"
     return (
-        f"the annotation {PAUSED}{place} pauses this object: nothing is read or "
-        "changed in Azure. The object goes on as soon as the annotation is removed"
+        f"{switch} pauses this object: nothing is read or changed in Azure. The object "
+        "goes on as soon as the annotation is removed"
     )
 
 
@@ -68,7 +68,7 @@ def closed_at(
     now: a time with its zone. Windows that cannot be read count as closed, because
     their author meant to forbid changes at some time.
     """
-    text = own.get(MAINTENANCE_WINDOWS) or inherited.get(MAINTENANCE_WINDOWS)
+    text = stated(MAINTENANCE_WINDOWS, own, inherited)
     if not text or unhandled_request(own):
         return None
     override = f"To change it now, set {RECONCILE_AT} to a new value"
@@ -107,13 +107,11 @@ def period_of(
 
     A value that cannot be read counts as absent; `wrong_values` reports it.
     """
-    for annotations in (own, inherited):
-        if text := annotations.get(SYNC_PERIOD):
-            try:
-                return parse_period(text)
-            except ValueError:
-                return default
-    return default
+    text = stated(SYNC_PERIOD, own, inherited)
+    try:
+        return parse_period(text) if text else default
+    except ValueError:
+        return default
 
 
 def wrong_values(
@@ -121,10 +119,10 @@ def wrong_values(
 ) -> dict[str, str]:
     """Return a sentence for each value that cannot be read, by annotation."""
     found = {}
-    period = own.get(SYNC_PERIOD) or inherited.get(SYNC_PERIOD)
+    period = stated(SYNC_PERIOD, own, inherited)
     if period and (why := problem_in(parse_period, period)):
         found[SYNC_PERIOD] = f"{SYNC_PERIOD}: {why}. The operator's period is used"
-    windows = own.get(MAINTENANCE_WINDOWS) or inherited.get(MAINTENANCE_WINDOWS)
+    windows = stated(MAINTENANCE_WINDOWS, own, inherited)
     if windows and (why := problem_in(parse_windows, windows)):
         found[MAINTENANCE_WINDOWS] = f"{MAINTENANCE_WINDOWS}: {why}. No window opens"
     return found

@@ -5,7 +5,7 @@ Pure.
 from collections.abc import Mapping
 from enum import Enum
 
-from asoreconcile.azure.reconcile.model.annotations import RECONCILE_POLICY
+from asoreconcile.azure.reconcile.model.annotations import RECONCILE_POLICY, choice
 
 
 class Policy(Enum):
@@ -34,28 +34,18 @@ _QUIET = {None, "", Policy.MANAGE.value, Policy.DETACH_ON_DELETE.value}
 
 
 def policy_of(
-    annotations: Mapping[str, str],
-    namespace_annotations: Mapping[str, str],
-    default: Policy,
+    own: Mapping[str, str], inherited: Mapping[str, str], default: Policy
 ) -> Policy | None:
     """Return the policy in force; None if its value is unknown.
 
     An unknown value may have been meant to protect the resource, so nothing may be
     written or deleted (`annotation_values` reports it).
 
-    The object's annotation wins over its namespace's, which wins over the default; an
-    empty value counts as absent. Rule: R1.7.
+    own, inherited: the annotations of the object and of its Namespace. Rule: R1.7.
     """
-    value = annotations.get(RECONCILE_POLICY) or namespace_annotations.get(
-        RECONCILE_POLICY
+    return choice(
+        Policy, RECONCILE_POLICY, own, inherited, default=default, unknown=None
     )
-    # An empty annotation counts as none, as ASO has it.
-    if not value:
-        return default
-    try:
-        return Policy(value)
-    except ValueError:
-        return None
 
 
 def concerns(

@@ -21,14 +21,12 @@ def why_held(own: Mapping[str, str], inherited: Mapping[str, str]) -> str:
     """Return why an object's resource is protected from deletion and how to lift the
     protection, or "".
     """
-    whose = switched_by(own, inherited, DELETION_PROTECTION)
-    if not whose:
+    switch = switched_by(own, inherited, DELETION_PROTECTION)
+    if not switch:
         return ""
-    place = "" if whose == "object" else " on the Namespace"
     return (
-        f"nothing is deleted in Azure: the annotation {DELETION_PROTECTION}{place} "
-        f"protects the resource. To delete the resource, remove that annotation. "
-        f"{LET_GO}"
+        f"nothing is deleted in Azure: {switch} protects the resource. To delete the "
+        f"resource, remove that annotation. {LET_GO}"
     )
 
 

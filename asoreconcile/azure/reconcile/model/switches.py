@@ -7,9 +7,6 @@ value.
 
 from collections.abc import Mapping
 from enum import Enum
-from typing import Literal
-
-Whose = Literal["", "object", "Namespace"]
 
 
 class Switch(Enum):
@@ -25,12 +22,10 @@ def is_on(annotations: Mapping[str, str], name: str) -> bool:
     return bool(value) and value != Switch.OFF.value
 
 
-def switched_by(
-    own: Mapping[str, str], inherited: Mapping[str, str], name: str
-) -> Whose:
-    """Return which annotation switches on for an object, its own or its Namespace's, or
-    "".
+def switched_by(own: Mapping[str, str], inherited: Mapping[str, str], name: str) -> str:
+    """Return the annotation that switches something on for an object, in words: its own
+    or its Namespace's; "" if it is not switched on.
     """
     if is_on(own, name):
-        return "object"
-    return "Namespace" if is_on(inherited, name) else ""
+        return f"the annotation {name}"
+    return f"the annotation {name} on the Namespace" if is_on(inherited, name) else ""

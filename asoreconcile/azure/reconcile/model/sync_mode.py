@@ -5,7 +5,7 @@ decide (D11).
 from collections.abc import Mapping
 from enum import Enum
 
-from asoreconcile.azure.reconcile.model.annotations import OWN_PREFIX
+from asoreconcile.azure.reconcile.model.annotations import OWN_PREFIX, choice
 
 SYNC_MODE = OWN_PREFIX + "sync-mode"
 
@@ -51,9 +51,7 @@ class ForeignTags(Enum):
 
 
 def sync_mode_of(
-    annotations: Mapping[str, str],
-    namespace_annotations: Mapping[str, str],
-    default: SyncMode,
+    own: Mapping[str, str], inherited: Mapping[str, str], default: SyncMode
 ) -> SyncMode:
     """Return the mode in force: the object's, else its namespace's, else the default.
     Pure.
@@ -61,8 +59,5 @@ def sync_mode_of(
     An unknown value counts as `report`: it may have been meant to protect what others
     wrote in Azure.
     """
-    value = annotations.get(SYNC_MODE) or namespace_annotations.get(SYNC_MODE)
-    try:
-        return SyncMode(value) if value else default
-    except ValueError:
-        return SyncMode.REPORT
+    report = SyncMode.REPORT
+    return choice(SyncMode, SYNC_MODE, own, inherited, default=default, unknown=report)
