@@ -42,41 +42,32 @@ class _Principal:
     registrations: Registrations
 
 
+@attrs.define(eq=False, kw_only=True)
 class ArmClientFactory:
     """`controllers.credential_resolver.Connect`: creates connections, sends nothing.
     Thread-safe.
 
     A dropped connection leaves nothing open: the pools belong to all credentials of an
     endpoint or authority.
+
+    connections: the maximum kept open to one endpoint; use the number of workers, else
+    each further worker needs a handshake for each request (T10). before_write: argument
+    of `ArmTransport`. read_only: if true, clients never request a provider's
+    registration. graph_endpoint: the operator's setting of that name.
     """
 
-    def __init__(
-        self,
-        *,
-        clock: Clock,
-        metrics: ArmMetrics | None = None,
-        user_agent: str = "",
-        connections: int = 64,
-        before_write: Fence | None = None,
-        read_only: bool = False,
-        graph_endpoint: str = "",
-    ) -> None:
-        """connections: the maximum kept open to one endpoint; use the number of
-        workers, else each further worker needs a handshake for each request (T10).
-        before_write: argument of `ArmTransport`. read_only: if true, clients never
-        request a provider's registration.
-        graph_endpoint: the operator's setting of that name.
-        """
-        self._clock = clock
-        self._metrics = metrics
-        self._user_agent = user_agent
-        self._connections = connections
-        self._before_write = before_write
-        self._read_only = read_only
-        self._graph_endpoint = graph_endpoint
-        self._lock = threading.Lock()
-        self._transports: dict[str, ArmTransport] = {}
-        self._principals: dict[tuple[str, str], _Principal] = {}
+    _clock: Clock
+    _metrics: ArmMetrics | None = None
+    _user_agent: str = ""
+    _connections: int = 64
+    _before_write: Fence | None = None
+    _read_only: bool = False
+    _graph_endpoint: str = ""
+    _lock: threading.Lock = attrs.field(init=False, factory=threading.Lock)
+    _transports: dict[str, ArmTransport] = attrs.field(init=False, factory=dict)
+    _principals: dict[tuple[str, str], _Principal] = attrs.field(
+        init=False, factory=dict
+    )
 
     def __call__(
         self, source: CredentialSource, name: str, *, entra_app_id: str = ""

@@ -57,19 +57,16 @@ _log = Logger(__name__)
 _NAMESPACE = GroupKind("", "Namespace")
 
 
+@attrs.frozen(eq=False)
 class EventMapping:
-    """Event handlers that update the dependency index and wake dependents."""
+    """Event handlers that update the dependency index and wake dependents.
 
-    def __init__(
-        self,
-        kinds: KindRegistry,
-        dependents: DependencyIndex,
-        waiting: Waiting,
-    ) -> None:
-        """waiting: objects that wait for another one with the same Azure id."""
-        self._kinds = kinds
-        self._dependents = dependents
-        self._waiting = waiting
+    waiting: objects that wait for another one with the same Azure id.
+    """
+
+    _kinds: KindRegistry
+    _dependents: DependencyIndex
+    _waiting: Waiting
 
     def setup_with(self, app: Application) -> None:
         """Register for watch events of Namespaces, Secrets and ConfigMaps.

@@ -49,28 +49,24 @@ class _Read:
         return 0 < version_number(resource_version(obj)) <= self.seen
 
 
+@attrs.define(eq=False)
 class SharedReads(Generic[T]):
-    """Keeps the results of reads by key for a moment. Safe from any thread."""
+    """Keeps the results of reads by key for a moment. Safe from any thread.
 
-    def __init__(
-        self,
-        read: Callable[[ObjectKey], T],
-        *,
-        seen: Callable[[GroupKind], str],
-        clock: Clock,
-    ) -> None:
-        """read: reads from the API server; its exception is raised to all waiting
-        callers.
-        seen: returns the resource version that the cache of a kind has reached, or "".
-        """
-        self._read = read
-        self._seen = seen
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._shared: dict[tuple[ObjectKey, GroupKind], _Read] = {}
-        self._found: dict[_Read, T] = {}
-        self._under_way: SingleFlight[_Read, T] = SingleFlight()
-        self._changed_at = -inf
+    read: reads from the API server; its exception is raised to all waiting callers.
+    seen: returns the resource version that the cache of a kind has reached, or "".
+    """
+
+    _read: Callable[[ObjectKey], T]
+    _seen: Callable[[GroupKind], str]
+    _clock: Clock
+    _lock: threading.Lock = attrs.field(init=False, factory=threading.Lock)
+    _shared: dict[tuple[ObjectKey, GroupKind], _Read] = attrs.field(
+        init=False, factory=dict
+    )
+    _found: dict[_Read, T] = attrs.field(init=False, factory=dict)
+    _under_way: SingleFlight[_Read, T] = attrs.field(init=False, factory=SingleFlight)
+    _changed_at: float = attrs.field(init=False, default=-inf)
 
     def get(self, key: ObjectKey, obj: JsonObject) -> T:
         """Return the result of a read that began after the object existed.

@@ -8,6 +8,8 @@ list is conditional on the CRD's resource version, so that the second of two con
 writers reads again.
 """
 
+import attrs
+
 from asoreconcile.azure.controllers.crd_coverage import stored_version
 from asoreconcile.azure.controllers.definitions import Definitions
 from asoreconcile.azure.controllers.storage_rewrite import (
@@ -37,24 +39,19 @@ _LAST_RETRY_SECONDS = 3600.0
 _AGAIN = Result(requeue_after_seconds=_FIRST_RETRY_SECONDS)
 
 
+@attrs.define(eq=False)
 class StoredVersions:
-    """`runtime.reconciler.Reconciler` for CRDs: one at a time."""
+    """`runtime.reconciler.Reconciler` for CRDs: one at a time.
 
-    def __init__(
-        self,
-        client: KubeClient,
-        *,
-        clock: Clock,
-        settle_seconds: float = SETTLE_SECONDS,
-    ) -> None:
-        """settle_seconds: how long a storage version must have been seen before objects
-        in other versions are rewritten.
-        """
-        self._client = client
-        self._clock = clock
-        self._settle_seconds = settle_seconds
-        self._seen: dict[ObjectKey, tuple[str, float]] = {}
-        self._is_forbidden = False
+    settle_seconds: how long a storage version must have been seen before objects in
+    other versions are rewritten.
+    """
+
+    _client: KubeClient
+    _clock: Clock
+    _settle_seconds: float = SETTLE_SECONDS
+    _seen: dict[ObjectKey, tuple[str, float]] = attrs.field(init=False, factory=dict)
+    _is_forbidden: bool = attrs.field(init=False, default=False)
 
     def setup_with(
         self, app: Application, crds: Informer, definitions: Definitions
@@ -121,10 +118,10 @@ class StoredVersions:
         return Result()
 
     def _seconds_to_settle(self, key: ObjectKey, stored: str) -> float:
-        """Return the remaining time to wait.
+        """Return the seconds until objects in other versions may be rewritten.
 
-        An API server that does not know of the move yet would still store objects in
-        the old version.
+        An API server that does not know the new storage version yet would still store
+        objects in the old one.
         """
         now = self._clock.monotonic()
         known, since = self._seen.get(key, ("", now))

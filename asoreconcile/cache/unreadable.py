@@ -117,27 +117,21 @@ def unreported(_: Unreadable) -> None:
     """Report nothing. The log and `Informer.unreadable` still show the objects."""
 
 
+@attrs.define(eq=False)
 class EntryReader:
     """Makes the entries of one feed. For use on the feed's thread.
 
     make: function that makes the entry of a listed object. make_of_event: the same for
-    the object of an event. Both raise BadObjectError.
+    the object of an event. Both raise BadObjectError. bad: the currently unreadable
+    objects; a new mapping with each change.
     """
 
-    def __init__(
-        self,
-        resource: ApiResource,
-        make: Callable[[JsonObject], Entry],
-        make_of_event: Callable[[JsonObject], Entry],
-        report: ReportUnreadable,
-    ) -> None:
-        self._resource = resource
-        self._make = make
-        self._make_of_event = make_of_event
-        self._report = report
-        self._listed: dict[ObjectKey, Unreadable] = {}
-        self.bad: Mapping[ObjectKey, Unreadable] = {}
-        """The currently unreadable objects; a new mapping with each change."""
+    _resource: ApiResource
+    _make: Callable[[JsonObject], Entry]
+    _make_of_event: Callable[[JsonObject], Entry]
+    _report: ReportUnreadable
+    _listed: dict[ObjectKey, Unreadable] = attrs.field(init=False, factory=dict)
+    bad: Mapping[ObjectKey, Unreadable] = attrs.field(init=False, factory=dict)
 
     def entry(self, obj: JsonObject) -> Entry | None:
         """Return the entry of a listed object; None if it cannot be read."""

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 
+import attrs
+
 from asoreconcile.base.coroutines import Coroutine
 from asoreconcile.kube.errors import TransportError
 from asoreconcile.wire.errors import WireError
@@ -17,27 +19,21 @@ _JOINED = 4
 PLAIN = "identity"
 
 
+@attrs.define(eq=False)
 class Stream:
     """A response being read. One thread iterates; any thread may close it.
 
     A stream never blocks: it yields None to wait for `on_news`, and its status and
     headers are available only once `is_answered`.
+
+    asked_as: the credential of the request. host: name of the server for errors before
+    the response head.
     """
 
-    def __init__(
-        self,
-        answer: LoopStream,
-        asked_as: object = None,
-        *,
-        host: str = "",
-    ) -> None:
-        """asked_as: the credential of the request. host: name of the server for errors
-        before the response head.
-        """
-        self.asked_as = asked_as
-        self._answer = answer
-        self._host = host
-        self._ended = False
+    _answer: LoopStream
+    asked_as: object = attrs.field(default=None, repr=False)
+    _host: str = ""
+    _ended: bool = attrs.field(init=False, default=False)
 
     @property
     def status(self) -> int:

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+import attrs
+
 from asoreconcile.base.coroutines import Coroutine
 from asoreconcile.kube.listing import Listing
 from asoreconcile.kube.rest_client import RestClient
@@ -13,26 +15,18 @@ from asoreconcile.wire.loop import StreamLoop
 _GRACE_SECONDS = 10.0
 
 
+@attrs.frozen(eq=False)
 class KubeStreams:
-    """Lists and watches in steps that block no thread. Safe from any thread.
+    """Lists and watches in steps that block no thread (`KubeClient.in_steps`). Safe
+    from any thread.
 
-    wake: function called, on any thread, when there may be more to read. `polled`
-    yields None to wait for that call.
+    `polled` of each yields None to wait for more to read.
     """
 
-    def __init__(
-        self,
-        exchange: RestClient,
-        path: Callable[[Selection], str],
-        loop: StreamLoop,
-        *,
-        read_seconds: float,
-    ) -> None:
-        """Create the streams; `KubeClient.in_steps` does."""
-        self._exchange = exchange
-        self._path = path
-        self._loop = loop
-        self._read_seconds = read_seconds
+    _exchange: RestClient
+    _path: Callable[[Selection], str]
+    _loop: StreamLoop
+    _read_seconds: float
 
     def listing(
         self, what: Selection, place: ListOptions, *, wake: Callable[[], None]

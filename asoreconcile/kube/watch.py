@@ -2,23 +2,23 @@
 
 from collections.abc import Callable, Iterator
 
+import attrs
+
 from asoreconcile.base import jsontext
 from asoreconcile.base.objects import JsonObject
 from asoreconcile.kube.answer_stream import Stream
 from asoreconcile.kube.errors import DecodeError
 
 
+@attrs.frozen(eq=False)
 class WatchStream:
-    """`(type, object)` pairs as they arrive. One thread iterates, once."""
+    """`(type, object)` pairs as they arrive. One thread iterates, once.
 
-    def __init__(
-        self,
-        stream: Stream,
-        wait: Callable[[float | None], None] = lambda _: None,
-    ) -> None:
-        """wait: function that a blocking reader calls with None to wait for more."""
-        self.stream = stream
-        self._wait = wait
+    wait: function that a blocking reader calls with None to wait for more.
+    """
+
+    stream: Stream
+    _wait: Callable[[float | None], None] = lambda _: None
 
     def __iter__(self) -> Iterator[tuple[str, JsonObject]]:
         """Iterate until the server ends the watch, or `close` is called.

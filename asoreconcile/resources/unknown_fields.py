@@ -30,7 +30,9 @@ class NestedClass:
 
     @property
     def items(self) -> "NestedClass":
-        """The items of the outermost list or map."""
+        """The field as each item of its outermost list or map has it: with one layer
+        less.
+        """
         return NestedClass(self.cls, self.layers[1:])
 
 

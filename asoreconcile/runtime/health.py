@@ -253,22 +253,18 @@ def _run(name: str, check: Checker) -> CheckResult:
     return result
 
 
+@attrs.frozen(eq=False)
 class ApiServerAnswers:
     """A readiness check that never fails, as webhooks work without the
     API server. It reports when the server last answered, how many watches were reopened
     after a silence, and which watches wait for a handler.
+
+    held_up: returns the watches that wait for a handler, with the seconds
+    (`Informers.held_up`).
     """
 
-    def __init__(
-        self,
-        probe: ServerProbe,
-        held_up: Callable[[], Mapping[str, float]] = dict,
-    ) -> None:
-        """held_up: returns the watches that wait for a handler, with the seconds
-        (`Informers.held_up`).
-        """
-        self._probe = probe
-        self._held_up = held_up
+    _probe: ServerProbe
+    _held_up: Callable[[], Mapping[str, float]] = dict
 
     def __call__(self) -> CheckResult:
         probe = self._probe
@@ -283,6 +279,7 @@ class ApiServerAnswers:
         return CheckResult(ok=True, details=(answered, renewed, *waiting[:_SHOWN]))
 
 
+@attrs.define(eq=False)
 class WebhookReadiness:
     """A readiness check that the API server's calls to this process's webhooks would
     succeed.
@@ -294,25 +291,17 @@ class WebhookReadiness:
     A target that lacks the right caBundle for `DEGRADED_AFTER_SECONDS` is reported but
     no longer fails readiness: one missing permission must not take down all other
     webhooks.
+
+    problem: returns why a TLS handshake would fail, or "" (`WebhookServer.problem`).
+    pending_injections: returns the targets that do not trust the server yet, with the
+    reasons (`ManagedCertificates.pending_injections`).
     """
 
-    def __init__(
-        self,
-        problem: Callable[[], str],
-        pending_injections: Callable[[], Mapping[str, str]] = dict,
-        *,
-        clock: Clock,
-    ) -> None:
-        """problem: returns why a TLS handshake would fail, or ""
-        (`WebhookServer.problem`). pending_injections: returns the targets that do not
-        trust the server yet, with the reasons
-        (`ManagedCertificates.pending_injections`).
-        """
-        self._problem = problem
-        self._pending_injections = pending_injections
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._since: dict[str, float] = {}
+    _problem: Callable[[], str]
+    _pending_injections: Callable[[], Mapping[str, str]] = dict
+    _clock: Clock = attrs.field(kw_only=True)
+    _lock: threading.Lock = attrs.field(init=False, factory=threading.Lock)
+    _since: dict[str, float] = attrs.field(init=False, factory=dict)
 
     def __call__(self) -> CheckResult:
         # Our own port first: if it does not answer, trust does not matter.

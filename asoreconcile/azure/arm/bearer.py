@@ -294,7 +294,10 @@ def _problem_of(token: AccessToken) -> str:
 
 
 def _shown(token: AccessToken) -> str:
-    """Return the header's value and hide it from now on, because proxies quote it."""
+    """Return the token as the value of an `Authorization` header.
+
+    The token is registered as a secret, because an error of a proxy may quote it.
+    """
     if len(token.token) >= _SHORTEST_TOKEN:
         register(token.token)
     return f"Bearer {token.token}"

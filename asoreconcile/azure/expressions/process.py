@@ -13,6 +13,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import attrs
+
 from asoreconcile.base import jsontext
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.extras import pip_command
@@ -125,6 +127,7 @@ def _environment() -> dict[str, str]:
     return {**kept, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
 
 
+@attrs.define(eq=False, kw_only=True)
 class EngineProcess:
     """Handles requests one at a time. Safe from any thread, blocking.
 
@@ -132,16 +135,10 @@ class EngineProcess:
     memory_bytes: the amount by which the process may grow.
     """
 
-    def __init__(
-        self,
-        *,
-        deadline_seconds: float = DEADLINE_SECONDS,
-        memory_bytes: int = MEMORY_BYTES,
-    ) -> None:
-        self._deadline_seconds = deadline_seconds
-        self._memory_bytes = memory_bytes
-        self._lock = threading.Lock()
-        self._child: _Child | None = None
+    _deadline_seconds: float = DEADLINE_SECONDS
+    _memory_bytes: int = MEMORY_BYTES
+    _lock: threading.Lock = attrs.field(init=False, factory=threading.Lock)
+    _child: _Child | None = attrs.field(init=False, default=None)
 
     def ask(self, request: JsonObject) -> JsonObject:
         """Return the response to one request. Raises EngineMissingError,

@@ -5,6 +5,8 @@ As for ARM kinds, a claim ends the reconcile, because it must be stored before a
 outside the cluster is changed.
 """
 
+import attrs
+
 from asoreconcile.azure.non_arm.extension_points import delete_through_extensions
 from asoreconcile.azure.non_arm.owner_in_azure import require_gone
 from asoreconcile.azure.non_arm.resource import ExternalResource
@@ -22,41 +24,35 @@ from asoreconcile.azure.reconcile.model.decisions import (
     Succeeded,
 )
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
-from asoreconcile.azure.reconcile.scope.shared_dependencies import (
-    KindRuntime,
-    SharedDependencies,
-)
 from asoreconcile.azure.reconcile.writes.endings import (
     annotate_success,
     check_usable,
     release,
 )
 from asoreconcile.base.objects import ObjectKey, spec
-from asoreconcile.cache.informer import Informer
 
 
+@attrs.frozen(eq=False)
 class ExternalReconciler(ObjectReconciler):
     """`runtime.reconciler.Reconciler` for one kind without ARM."""
 
-    def __init__(
-        self,
-        operator: SharedDependencies,
-        kind: KindRuntime,
-        reader: Informer,
-        resource: ExternalResource,
-    ) -> None:
-        super().__init__(operator, kind, reader, run=self._run, on_gone=resource.forget)
-        self._resource = resource
-        self._steps = {
+    _resource: ExternalResource
+
+    def run(self, scope: ReconcileScope) -> ReconcileOutcome:
+        """Run the planned step; the steps that write are those of the resource."""
+        steps = {
             **STEPS,
             Step.PUT: self._put,
             Step.OBSERVE: self._observe,
             Step.DELETE: self._delete,
             Step.RELEASE: self._release,
         }
+        return steps[first_step(scope)](scope)
 
-    def _run(self, scope: ReconcileScope) -> ReconcileOutcome:
-        return self._steps[first_step(scope)](scope)
+    def forget(self, key: ObjectKey) -> None:
+        """Remove the state of an object that no longer exists. Does not block."""
+        super().forget(key)
+        self._resource.forget(key)
 
     def _observe(self, scope: ReconcileScope) -> ReconcileOutcome:
         require_valid(scope.patcher.version, scope.patcher.obj)

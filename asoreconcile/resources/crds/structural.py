@@ -8,6 +8,8 @@ A schema here has no members that are null (`without_nulls`).
 from collections.abc import Container, Iterator, Mapping
 from typing import Any, Protocol
 
+import attrs
+
 from asoreconcile.base.objects import JsonObject
 from asoreconcile.resources.crds import patterns
 from asoreconcile.resources.crds.cause import (
@@ -325,6 +327,7 @@ def _named_outside(
         )
 
 
+@attrs.frozen
 class _Around:
     """Context of a schema: how the schemas around it limit it.
 
@@ -332,30 +335,16 @@ class _Around:
     list that keeps its rules from `oldSelf`, or ""; filled in on the way.
     """
 
-    def __init__(
-        self,
-        places: dict[str, str] | None,
-        *,
-        loose: str = "",
-        no_defaults: str = "",
-        in_metadata: bool = False,
-    ) -> None:
-        self.places = places
-        self.loose = loose
-        self.no_defaults = no_defaults
-        self.in_metadata = in_metadata
+    places: dict[str, str] | None
+    loose: str = ""
+    no_defaults: str = ""
+    in_metadata: bool = False
 
     def inside(self, **changes: Any) -> "_Around":
         """Return the context of a schema one level deeper, with changes."""
-        known: dict[str, Any] = {
-            "loose": self.loose,
-            "no_defaults": self.no_defaults,
-            "in_metadata": self.in_metadata,
-        }
-        places = changes.pop("places", self.places)
         if self.loose:  # the outermost list is named
             changes.pop("loose", None)
-        return _Around(places, **(known | changes))
+        return attrs.evolve(self, **changes)
 
 
 def _keyword_causes(

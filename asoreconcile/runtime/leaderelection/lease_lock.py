@@ -8,6 +8,8 @@ import threading
 from collections.abc import Callable, Mapping
 from datetime import datetime
 
+import attrs
+
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.objects import JsonObject, ObjectKey, annotations
 from asoreconcile.kube.client import KubeClient
@@ -96,30 +98,24 @@ class ObservedLease:
         return released(self._known.lease, self._identity, wall=self._clock.now())
 
 
+@attrs.define(eq=False)
 class LeaseLock:
-    """Takes, renews and releases one Lease. For use by one thread."""
+    """Takes, renews and releases one Lease. For use by one thread.
 
-    def __init__(
-        self,
-        client: KubeClient,
-        observed: ObservedLease,
-        fence: LeaseFence,
-        *,
-        clock: Clock,
-        timing: LeaseTiming,
-    ) -> None:
-        self._client = client
-        self._observed = observed
-        self._fence = fence
-        self._clock = clock
-        self._timing = timing
-        self.annotations: Callable[[], Mapping[str, str]] = dict
-        """Returns the annotations to write with each renewal."""
-        self._doubtful = True  # whether the lease must be read again
-        self.predecessor_renewed: datetime | None = None
-        """When another process last renewed or released the lease, by its own clock;
-        None before the first read, and if there was none.
-        """
+    annotations: returns the annotations to write with each renewal.
+    predecessor_renewed: when another process last renewed or released the lease, by its
+    own clock; None before the first read, and if no process did.
+    """
+
+    _client: KubeClient
+    _observed: ObservedLease
+    _fence: LeaseFence
+    _clock: Clock
+    _timing: LeaseTiming
+    annotations: Callable[[], Mapping[str, str]] = attrs.field(init=False, default=dict)
+    # Whether the lease must be read again.
+    _doubtful: bool = attrs.field(init=False, default=True)
+    predecessor_renewed: datetime | None = attrs.field(init=False, default=None)
 
     def take(self) -> Follow | None:
         """Read the lease, and acquire it if it is free. Returns None if this process

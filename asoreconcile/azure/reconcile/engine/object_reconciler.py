@@ -4,7 +4,7 @@ Runs on worker threads, several at once, never two for one object. The step `run
 depends on the kind: `reconciler` has the one for ARM.
 """
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
 from contextlib import suppress
 from functools import partial
 
@@ -74,26 +74,21 @@ _log = Logger(__name__)
 _BREAKS_THE_SCHEMA = 422
 
 
-class ObjectReconciler:
+@attrs.frozen(eq=False)
+class ObjectReconciler(ABC):
     """`runtime.reconciler.Reconciler` for one kind."""
 
-    def __init__(
-        self,
-        operator: SharedDependencies,
-        kind: KindRuntime,
-        reader: Informer,
-        *,
-        run: Callable[[ReconcileScope], ReconcileOutcome],
-        on_gone: Callable[[ObjectKey], None] = lambda _: None,
-    ) -> None:
-        """run: function that reconciles one object. on_gone: function called for an
-        object that no longer exists; must not block.
-        """
-        self._operator = operator
-        self._kind = kind
-        self._reader = reader
-        self._run = run
-        self._on_gone = on_gone
+    _operator: SharedDependencies
+    _kind: KindRuntime
+    _reader: Informer
+
+    @abstractmethod
+    def run(self, scope: ReconcileScope) -> ReconcileOutcome:
+        """Reconcile one object. Raises the exceptions of `failure_of`."""
+
+    def forget(self, key: ObjectKey) -> None:
+        """Remove the state of an object that no longer exists. Must not block."""
+        self._operator.forget(self._kind, key)
 
     def reconcile(self, request: Request) -> Result:
         """Reconcile one object once.
@@ -109,7 +104,7 @@ class ObjectReconciler:
                     self._operator, self._kind, unreadable.known, unreadable.message
                 )
             # Also reached if another client removed the object or the finalizer.
-            self._forget(request.key)
+            self.forget(request.key)
             return Result()
         with (
             correlated(reconcile_context.reconcile_id()),
@@ -136,7 +131,7 @@ class ObjectReconciler:
 
     def _reconcile(self, scope: ReconcileScope) -> Result:
         try:
-            outcome = self._run(scope)
+            outcome = self.run(scope)
             if isinstance(outcome, Succeeded) and scope.asked:
                 scope.patcher.annotate({RECONCILED_AT: scope.asked})
             # Before the status: the record of a PUT is in the cluster before Ready is
@@ -144,7 +139,7 @@ class ObjectReconciler:
             if not isinstance(outcome, Stop):
                 scope.patcher.flush()
         except GoneError:
-            self._forget(scope.patcher.key)
+            self.forget(scope.patcher.key)
             outcome = Stop()
         except SuboperationPending as pending:
             # The object is not Ready yet, so earlier failures still count (R4.3).
@@ -195,10 +190,6 @@ class ObjectReconciler:
         )
         scope.permit = partial(confirm, scope, is_delete=is_deleting(obj))
         return scope
-
-    def _forget(self, key: ObjectKey) -> None:
-        self._operator.forget(self._kind, key)
-        self._on_gone(key)
 
     def _result_of(self, scope: ReconcileScope, outcome: ReconcileOutcome) -> Result:
         match outcome:
@@ -274,7 +265,7 @@ class ObjectReconciler:
         try:
             self._write_status(scope)
         except GoneError:
-            self._forget(scope.patcher.key)
+            self.forget(scope.patcher.key)
             return Result()
         return result
 

@@ -45,10 +45,6 @@ from asoreconcile.azure.reconcile.model.recreation import OnImmutable
 from asoreconcile.azure.reconcile.model.switches import Switch
 from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
-from asoreconcile.azure.reconcile.scope.shared_dependencies import (
-    KindRuntime,
-    SharedDependencies,
-)
 from asoreconcile.azure.reconcile.writes.deletion import await_parent, delete
 from asoreconcile.azure.reconcile.writes.endings import release, settle
 from asoreconcile.azure.reconcile.writes.holds import paused
@@ -57,20 +53,14 @@ from asoreconcile.azure.reconcile.writes.put import put
 from asoreconcile.azure.reconcile.writes.recorded_operation import clear_token
 from asoreconcile.azure.reconcile.writes.recreation import recreate
 from asoreconcile.base.objects import is_deleting
-from asoreconcile.cache.informer import Informer
 
 
 class ArmReconciler(ObjectReconciler):
     """`runtime.reconciler.Reconciler` for one ARM kind."""
 
-    def __init__(
-        self, operator: SharedDependencies, kind: KindRuntime, reader: Informer
-    ) -> None:
-        super().__init__(operator, kind, reader, run=_run)
-
-
-def _run(scope: ReconcileScope) -> ReconcileOutcome:
-    return STEPS[first_step(scope)](scope)
+    def run(self, scope: ReconcileScope) -> ReconcileOutcome:
+        """Run the planned step."""
+        return STEPS[first_step(scope)](scope)
 
 
 def first_step(scope: ReconcileScope) -> Step:

@@ -1,8 +1,8 @@
 """The decisions of a reconcile as values: pure functions make them, others act.
 
 Only the decision whether a sync PUTs (`drift`) is a value, because its alternatives are
-compared and tested; other decisions are plain calls. `sync.effects` applies its
-effects.
+compared and tested; other decisions are plain calls. `sync.effects` applies the effects
+of such a decision.
 """
 
 from collections.abc import Mapping
