@@ -59,8 +59,11 @@ _STUCK_AT = (
 _SHOWN_PATHS = 10
 # Provisioning states of a running operation; any other, such as Ready or Enabled, may
 # be a lasting one.
-_MOVING = frozenset({"accepted", "inprogress", "pending", "queued", "notstarted"})
-_RESTING = frozenset({"running"})
+_MOVING = frozenset({"accepted", "queued", "notstarted"})
+_MOVES = ("ing", "inprogress", "requested")
+_RESTING = frozenset({"running", "warning"})
+# Such as UpgradeFailed and InternalError.
+_FAILS = ("failed", "error")
 
 
 @attrs.frozen
@@ -203,7 +206,7 @@ def _gone() -> Decision:
 def is_moving(have: JsonObject) -> bool:
     """Return whether a resource is in transition, so that it cannot be compared."""
     state = str(dig(have, "properties.provisioningState") or "").lower()
-    return state in _MOVING or (state.endswith("ing") and state not in _RESTING)
+    return state in _MOVING or (state.endswith(_MOVES) and state not in _RESTING)
 
 
 def failed_state(have: JsonObject) -> str:
@@ -211,7 +214,8 @@ def failed_state(have: JsonObject) -> str:
     canceled, else "".
     """
     state = provisioning_state(have)
-    return state if state.lower() in FAILURE else ""
+    word = state.lower()
+    return state if word in FAILURE or word.endswith(_FAILS) else ""
 
 
 def _in_order(facts: SyncFacts, learnt: DriftBaseline) -> tuple[Effect, ...]:

@@ -27,6 +27,7 @@ from asoreconcile.azure.reconcile.sync.drift import (
     SyncFacts,
     after_own_put,
     at_sync,
+    failed_state,
     is_moving,
 )
 
@@ -242,11 +243,26 @@ def test_what_changes_by_itself_is_put_for_three_times_and_then_followed():
     ("state", "expected"),
     [
         *((s, True) for s in ("Updating", "accepted", "InProgress", "Provisioning")),
+        *((s, True) for s in ("InitializationInProgress", "UpgradeRequested")),
         *((s, False) for s in ("Succeeded", "Ready", "Running", "Enabled", "", None)),
+        *((s, False) for s in ("Warning", "UpgradeFailed")),
     ],
 )
 def test_a_state_that_is_none_of_transition_is_one_to_rest_in(state, expected):
     assert is_moving({"properties": {"provisioningState": state}}) is expected
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [
+        *((s, True) for s in ("Failed", "CANCELED", "cancelled", "UpgradeFailed")),
+        *((s, True) for s in ("InternalError", "DeleteError")),
+        *((s, False) for s in ("Succeeded", "Updating", "Disabled", "", None)),
+    ],
+)
+def test_k4_each_word_for_a_failed_operation_is_a_failed_state(state, expected):
+    have = {"properties": {"provisioningState": state}}
+    assert failed_state(have) == (state if expected else "")
 
 
 HOUR = 3600.0
