@@ -12,6 +12,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
     RECONCILE_AT,
     RECONCILE_POLICY,
     RESOURCE_ID,
+    SYNC_PERIOD,
 )
 from asoreconcile.azure.reconcile.model.drift_baseline import OBSERVED, loads
 from asoreconcile.azure.reconcile.model.sync_mode import (
@@ -314,6 +315,15 @@ def test_a_failed_resource_is_not_in_order_and_put_once_in_a_period(
     del world.arm.put
     world.settle(group)
     assert reasons(world).count("UndeclaredChange") == 0
+
+
+def test_k4_a_failed_resource_is_put_once_in_a_period_of_its_own(world, group):
+    sync(world, group)
+    world.annotate(group, **{SYNC_PERIOD: "6h"})
+    by_hand(world, group, properties={"provisioningState": "Failed"})
+    assert sync(world, group) == ["GET"]
+    world.clock.advance(5 * 3600.0)
+    assert sync(world, group) == ["GET", "PUT", "GET"]
 
 
 def test_a_failed_resource_that_is_only_read_is_not_ready(world, group):

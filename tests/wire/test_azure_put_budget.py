@@ -4,9 +4,13 @@ import attrs
 import pytest
 from world import World, postgres_server, resource_group
 
-from asoreconcile.azure.reconcile.model.put_budget import MOST_PUTS, PUT_BUDGET_SPENT
+from asoreconcile.azure.reconcile.model.put_budget import (
+    MOST_PUTS,
+    PUT_BUDGET_SPENT,
+    PutBudget,
+)
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
-from asoreconcile.base.objects import ObjectKey
+from asoreconcile.base.objects import ObjectKey, uid_of
 from asoreconcile.kube.resources import SECRETS
 
 GROUPS = "resources.azure.com/ResourceGroup"
@@ -92,6 +96,21 @@ def test_k4_a_restart_gives_no_new_budget(world, server):
     world.clock.advance(result.requeue_after_seconds)
     passes(world, server)
     assert puts(world) == MOST_PUTS + 1
+
+
+def test_k4_a_failure_between_two_puts_hides_no_success(world, server):
+    """As of a tool that deletes a Secret and makes it again with each rotation."""
+    uid, key = uid_of(world.read(server)), ObjectKey("default", "pg-db")
+    memory = world.kind_of(server).memories.of(key, uid)
+    memory.put_budget = PutBudget((world.clock.monotonic(),) * MOST_PUTS)
+    secret = world.client.get(SECRETS, ObjectKey("default", "db-admin"))
+    world.client.delete(SECRETS, ObjectKey("default", "db-admin"))
+    world.run(server)
+    assert world.ready(server)["reason"] == "SecretNotFound"
+    del secret["metadata"]["resourceVersion"], secret["metadata"]["uid"]
+    world.client.create(SECRETS, {**secret, "data": {"password": "b3RoZXI="}})
+    world.run(server)
+    assert (world.ready(server)["reason"], puts(world)) == (PUT_BUDGET_SPENT, 0)
 
 
 def test_edits_are_not_braked(world, server):

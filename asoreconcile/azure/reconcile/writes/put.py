@@ -261,11 +261,17 @@ def _brake(scope: ReconcileScope, intent: _Intent, ready: JsonObject) -> int:
     """Count a PUT that follows a success although the object was not edited. Return the
     number of such PUTs in the last hour; 0 if the PUT does not count. ready: the
     condition. Raises ConditionError `PutBudgetSpent` if there were too many.
+
+    A failure in between, as of an input that is deleted and made again each time, does
+    not hide a success: the inputs differ from those of the last accepted PUT.
     """
-    is_same = is_recorded(scope.patcher, intent.rendered, intent.last_put)
+    last_put = intent.last_put
+    is_same = is_recorded(scope.patcher, intent.rendered, last_put)
     if intent.mode is SyncMode.PUT and is_same:
         return 0  # a PUT that each sync sends
-    if ready.get("status") != "True" and ready.get("reason") != PUT_BUDGET_SPENT:
+    is_retry = is_same or last_put is None or not last_put.put
+    is_ready = ready.get("status") == "True" or ready.get("reason") == PUT_BUDGET_SPENT
+    if is_retry and not is_ready:
         return 0
     memory, operator, now = scope.memory, scope.operator, scope.began
     if wait := memory.put_budget.wait(now):
@@ -280,7 +286,7 @@ def _look(scope: ReconcileScope, intent: _Intent) -> Look:
     memory = scope.memory
     shown, today = _listed(scope), operator.clock.now()
     age = seconds_since_put(last_put, today)
-    uid, period = uid_of(patcher.obj), scope.kind.requeue_backoff.sync_period_seconds
+    uid, period = uid_of(patcher.obj), scope.sync_period_seconds
     known = SyncFacts(
         mode=intent.mode,
         put=intent.rendered.fingerprint,
