@@ -11,6 +11,7 @@ import servers
 import yaml
 from click.testing import CliRunner
 from databaseworlds import DatabaseWorld
+from taps import CrashError
 from tds_double import TdsDouble
 
 from asoreconcile.azure.cmd.asoctl import main
@@ -20,6 +21,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
 )
 from asoreconcile.azure.sql_users.kinds import azure_sql_kind, database_users
 from asoreconcile.base.objects import GroupKind, key_of
+from asoreconcile.kube.errors import TransportError
 from asoreconcile.testing.throwaway_certificates import certificate_authority
 
 READY = {
@@ -155,6 +157,39 @@ def test_a_deleted_object_hands_its_user_over(world):
     assert world.events_of("TakesOver") == [
         "default/app is deleted: this object takes over"
     ]
+    world.delete(second)
+    assert world.settle(second) is None
+    assert world.server.statements[-1] == "DROP USER IF EXISTS [APP]"
+
+
+@pytest.mark.parametrize("end", ["crash", "lost answer"])
+def test_a_hand_over_that_is_cut_off_is_done_again(world, end):
+    """The process dies after the PATCH of the heir, or does not get the answer."""
+    first = world.settled(sql_user(world))
+    second = world.user("other", azure_name="APP", owner={"name": "shop"})
+    world.apply(second)
+    world.run(second)
+    world.delete(first)
+    patch = world.client.patch
+
+    def cut_off(resource, key, *arguments, **options):
+        patch(resource, key, *arguments, **options)
+        assert key == key_of(second)
+        raise CrashError if end == "crash" else TransportError("no answer")
+
+    with (
+        mock.patch.object(world.client, "patch", cut_off),
+        pytest.raises((CrashError, TransportError)),
+    ):
+        world.run(first)
+    assert world.read(first) is not None
+    if end == "crash":
+        world.restart()
+        world.run(second)  # the heir may come first, too
+    assert world.settle(first) is None
+    world.settle(second)
+    said = world.server.statements
+    assert [one for one in said if one.startswith(("CREATE", "DROP"))] == said[:1]
     world.delete(second)
     assert world.settle(second) is None
     assert world.server.statements[-1] == "DROP USER IF EXISTS [APP]"

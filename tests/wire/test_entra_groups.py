@@ -5,6 +5,7 @@ sides.
 from unittest import mock
 
 import pytest
+from taps import CrashError
 from world import World
 
 from asoreconcile.azure.entra import directory_objects
@@ -361,6 +362,38 @@ def test_a_deleted_object_hands_its_group_over(world, graph, other):
         assert noted(world, heir) == made
     told = {one[0] for one in world.events if one[2] == "TakesOver"}
     assert told == ({"two"} if is_waiting else set())
+
+
+@pytest.mark.parametrize("end", ["crash", "lost answer"])
+def test_a_hand_over_of_a_group_that_is_cut_off_is_done_again(world, graph, end):
+    """The process dies before the deleted object is released, or does not get the
+    answer of its release.
+    """
+    manager, heir = group("one"), group("two")
+    world.settled(manager)
+    made = noted(world, manager)
+    world.apply(heir)
+    world.run(heir)
+    world.delete(manager)
+    patch = world.client.patch
+
+    def cut_off(*arguments, **options):
+        if end == "crash":
+            raise CrashError
+        patch(*arguments, **options)
+        raise TransportError("no answer")
+
+    with (
+        mock.patch.object(world.client, "patch", cut_off),
+        pytest.raises((CrashError, TransportError)),
+    ):
+        world.run(manager)
+    world.restart()
+    world.run(heir)
+    assert world.read(manager) is None or world.settle(manager) is None
+    world.settle(heir)
+    assert list(graph.groups()) == [made]
+    assert noted(world, heir) == made
 
 
 def age(present):

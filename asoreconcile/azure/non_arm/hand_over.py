@@ -21,8 +21,7 @@ def heir_of(
     """Return the oldest object of the namespace that takes over, as the API server has
     it; None if there is no such object.
 
-    It is told by an event. declares: returns whether the spec of an object declares the
-    same thing. Blocking.
+    declares: returns whether the spec of an object declares the same thing. Blocking.
     """
     operator, patcher, kind = scope.operator, scope.patcher, scope.kind
     found = [
@@ -37,7 +36,11 @@ def heir_of(
             live = kind.form.read(operator.client.get(kind.resource, key_of(other)))
             is_live = uid_of(live) == uid_of(other) and not is_deleting(live)
             if is_live and writes(operator, live) and declares(patcher.version, live):
-                text = f"{patcher.key} is deleted: this object takes over"
-                kind.recorder.event(live, "Normal", "TakesOver", text)
                 return live
     return None
+
+
+def tell(scope: ReconcileScope, heir: JsonObject) -> None:
+    """Record an event at the object that takes over from the deleted one."""
+    text = f"{scope.patcher.key} is deleted: this object takes over"
+    scope.kind.recorder.event(heir, "Normal", "TakesOver", text)
