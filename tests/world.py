@@ -6,10 +6,11 @@ The test also controls the time: operations progress when it advances the clock.
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Self
 from unittest import mock
 
@@ -581,6 +582,24 @@ class _FreshNamespaces:
 class _Reader:
     def __init__(self, get: Callable[[ObjectKey], JsonObject | None]) -> None:
         self.get = get
+
+
+class LaggingNamespaces:
+    """A watch of Namespaces that is behind: the cache shows these annotations."""
+
+    def __init__(
+        self, world: World, before: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
+        self._live = world.operator.namespace_annotations.live
+        self._before = before
+        self.reads = 0
+
+    def __call__(self, _namespace: str) -> Mapping[str, str]:
+        return self._before
+
+    def live(self, namespace: str, *, since: float) -> Mapping[str, str]:
+        self.reads += 1
+        return self._live(namespace, since=since)
 
 
 def _key(obj: JsonObject) -> ObjectKey:

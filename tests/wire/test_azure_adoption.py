@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import attrs
 import pytest
-from world import World, resource_group, virtual_network
+from world import LaggingNamespaces, World, resource_group, virtual_network
 
 from asoreconcile.azure.arm.collection_reads import CollectionReads
 from asoreconcile.azure.reconcile.model.annotations import (
@@ -212,6 +212,22 @@ def test_ow3_the_namespace_s_value_holds_for_its_objects(world):
     world.apply(obj)
     for _ in range(2):
         world.run(obj)
+    assert world.ready(obj)["reason"] == "AlreadyExists"
+    assert puts(world) == 1
+
+
+@pytest.mark.parametrize("before", [{}, {IF_EXISTS: "adopt"}], ids=["none", "adopt"])
+def test_ow3_the_namespace_s_value_holds_though_the_watch_is_behind(world, before):
+    body = {"metadata": {"annotations": {IF_EXISTS: "fail"}}}
+    world.client.patch(NAMESPACES, ObjectKey("", "default"), body)
+    make_in_azure(world)
+    obj = network()
+    world.apply(obj)
+    late = attrs.evolve(
+        world.operator, namespace_annotations=LaggingNamespaces(world, before)
+    )
+    for operator in (late, late, world.operator, world.operator):
+        world.run(obj, operator=operator)
     assert world.ready(obj)["reason"] == "AlreadyExists"
     assert puts(world) == 1
 

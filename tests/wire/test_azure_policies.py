@@ -7,7 +7,7 @@ from unittest import mock
 import attrs
 import pytest
 from globalconnection import GlobalConnection
-from world import World, resource_group, virtual_network
+from world import LaggingNamespaces, World, resource_group, virtual_network
 
 from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.reconcile.model.annotations import (
@@ -63,24 +63,9 @@ def without_credentials(world):
     return attrs.evolve(world.operator, connections=GlobalConnection(None))
 
 
-class Lagging:
-    """A watch of Namespaces that is behind: the cache shows no annotations."""
-
-    def __init__(self, world):
-        self._live = world.operator.namespace_annotations.live
-        self.reads = 0
-
-    def __call__(self, _namespace):
-        return {}
-
-    def live(self, namespace, *, since):
-        self.reads += 1
-        return self._live(namespace, since=since)
-
-
 def behind(world):
     """The operator, with a watch of Namespaces that is behind."""
-    return attrs.evolve(world.operator, namespace_annotations=Lagging(world))
+    return attrs.evolve(world.operator, namespace_annotations=LaggingNamespaces(world))
 
 
 # Permission, when the caches are behind.
@@ -108,6 +93,20 @@ def test_r1_18_a_namespace_s_detach_holds_a_delete_though_the_watch_is_behind(
     assert world.read(network) is not None
     assert world.settle(network) is None
     assert world.requests("DELETE") == []
+
+
+def test_r1_18_nothing_is_let_go_for_a_policy_that_the_namespace_had(world, network):
+    """A release cannot be undone: the resource would stay in Azure for ever."""
+    set_namespace_policy(world, "detach-on-delete")
+    before = annotations(world.client.get(NAMESPACES, ObjectKey("", "default")))
+    set_namespace_policy(world, None)
+    world.delete(network)
+    lagging = LaggingNamespaces(world, before)
+    late = attrs.evolve(world.operator, namespace_annotations=lagging)
+    assert world.run(network, operator=late).requeue_after_seconds >= 1.0
+    assert world.read(network) is not None
+    world.run(network)
+    assert len(world.requests("DELETE")) == 1
 
 
 @pytest.mark.parametrize(
@@ -201,7 +200,7 @@ def test_r1_18_a_delete_waits_for_a_namespace_that_cannot_be_read(world, network
 
 
 def test_r1_18_steady_syncs_read_no_namespace(world, network):
-    lagging = Lagging(world)
+    lagging = LaggingNamespaces(world)
     operator = attrs.evolve(
         world.operator, namespace_annotations=lagging, sync_mode=SyncMode.COMPARE
     )

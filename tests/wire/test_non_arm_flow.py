@@ -2,7 +2,11 @@
 conditions. The outside is a double that says what was asked of it.
 """
 
+from uuid import UUID
+
+import attrs
 import pytest
+from globalconnection import GlobalConnection
 from world import OPERATOR, World
 
 from asoreconcile.azure.arm.condition_error import ConditionError
@@ -211,6 +215,22 @@ def test_k2_only_azure_says_that_the_owner_is_gone(world, status, code, is_gone)
     assert (world.read(user()) is None) is is_gone
     if not is_gone:
         assert "detach-on-delete" in world.ready(user())["message"]
+
+
+def test_r8_6_an_owner_in_another_subscription_does_not_count_as_gone(world):
+    """Azure tells a credential of another subscription that nothing is there."""
+    owner = server(world)
+    arm_id = annotations(world.read(owner))[RESOURCE_ID]
+    world.settled(user(**{OWNER_ID: arm_id}))
+    world.delete(owner)
+    world.delete(user())
+    connections = GlobalConnection(
+        world.arm, subscription_id=str(UUID(int=7)), source="a/b"
+    )
+    other = attrs.evolve(world.operator, connections=connections)
+    world.run(user(), operator=other)
+    assert world.ready(user())["reason"] == "SubscriptionMismatch"
+    assert world.settle(user()) is None
 
 
 def test_detach_on_delete_leaves_what_is_outside(world):

@@ -230,6 +230,9 @@ class _Poll:
         """
         if self.token.shape is not TokenShape.BODY:
             return self._read("monitor gone")
+        fault = self._fault()
+        if not fault.is_not_found:  # such as that of another tenant's credential
+            return self._read("monitor refused", error=fault)
         if self.token.type == DELETE:
             return OperationDone()
         if self.token.state == "InProgress":

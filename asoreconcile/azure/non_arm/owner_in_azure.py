@@ -28,7 +28,8 @@ def require_gone(scope: ReconcileScope) -> None:
     """Raise ConditionError `OwnerDetached` if Azure still has the owner's resource.
 
     Does nothing if the object has made nothing, or no id is recorded. Also raises
-    ConditionError if Azure does not answer. Sends one GET.
+    ConditionError if Azure does not answer, or if the credential is of another
+    subscription. Sends one GET.
     """
     arm_id = scope.patcher.annotations.get(OWNER_ID)
     kind = scope.patcher.version.owner
@@ -37,6 +38,8 @@ def require_gone(scope: ReconcileScope) -> None:
     of_owner = scope.operator.objects.served(kind)
     if of_owner is None:
         of_owner = scope.operator.catalogue.kind(kind).version()
+    # Azure tells a credential of another subscription that the owner does not exist.
+    scope.connection.require_subscription_of(arm_id)
     try:
         scope.connection.client.get(arm_id, of_owner.api_version)
     except ArmError as error:

@@ -14,6 +14,7 @@ from asoreconcile.azure.reconcile.identity.claim import claim, restore_id
 from asoreconcile.azure.reconcile.model.annotation_values import unknown_values
 from asoreconcile.azure.reconcile.model.annotations import (
     DELETION_PROTECTION,
+    FINALIZER,
     FOREIGN_TAGS,
     ON_IMMUTABLE,
     OPERATOR_NAMESPACE,
@@ -52,7 +53,9 @@ from asoreconcile.azure.reconcile.writes.operations import poll
 from asoreconcile.azure.reconcile.writes.put import put
 from asoreconcile.azure.reconcile.writes.recorded_operation import clear_token
 from asoreconcile.azure.reconcile.writes.recreation import recreate
+from asoreconcile.azure.reconcile.writes.sending import confirm_release
 from asoreconcile.base.objects import is_deleting
+from asoreconcile.kube.finalizers import has_finalizer
 
 
 class ArmReconciler(ObjectReconciler):
@@ -85,6 +88,8 @@ def first_step(scope: ReconcileScope) -> Step:
         is_readable=policy is not None,
         is_paused=scope.has_pace and bool(why_paused(own, inherited)),
     )
+    if step is Step.RELEASE and _is_let_go_by_namespace(scope):
+        confirm_release(scope)
     if step is Step.LEAVE:
         text = (
             f"Operator in namespace {operator.namespace!r} leaves this object alone: it"
@@ -107,6 +112,15 @@ def first_step(scope: ReconcileScope) -> Step:
         scope.log.warning("Dropping an operation token that is not ours")
         clear_token(patcher, scope.memory)
     return step
+
+
+def _is_let_go_by_namespace(scope: ReconcileScope) -> bool:
+    """Return whether a deleted object is released because a policy that is not its own
+    keeps its resource.
+    """
+    policy, is_held = scope.policy, has_finalizer(scope.patcher.obj, FINALIZER)
+    is_kept = policy is not None and not policy.deletes and not scope.is_undecided
+    return is_kept and is_held and RECONCILE_POLICY not in scope.patcher.annotations
 
 
 def _report_unknown_values(scope: ReconcileScope) -> None:

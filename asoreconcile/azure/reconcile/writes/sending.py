@@ -19,6 +19,7 @@ from asoreconcile.azure.reconcile.identity.recorded_claim import (
 from asoreconcile.azure.reconcile.model.annotations import operators_own
 from asoreconcile.azure.reconcile.model.decisions import Put
 from asoreconcile.azure.reconcile.model.drift_baseline import OBSERVED
+from asoreconcile.azure.reconcile.model.existence import note_of_claim
 from asoreconcile.azure.reconcile.model.policy import policy_of
 from asoreconcile.azure.reconcile.model.reach import require_in_reach
 from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper, StaleError
@@ -59,16 +60,40 @@ def confirm(scope: ReconcileScope, *, is_delete: bool) -> None:
     known = scope.namespace_annotations
     # The body rests on some annotations of the Namespace, as those about tags.
     is_news = inherited != known and operators_own(inherited) != operators_own(known)
+    if is_news and patcher.version.decides_existence and scope.manages_nothing:
+        # The decision about a resource that exists rested on the former annotations.
+        patcher.record(note_of_claim(patcher.annotations, inherited))
     if is_news or not is_permitted:
-        raise StaleError(
-            f"{patcher.key} may not be written: annotations of its Namespace changed",
-            after_seconds=BEHIND_SECONDS,
-        )
+        raise _behind(patcher)
     version, arm_id = patcher.version, patcher.arm_id
     kind, namespace = version.group_kind, patcher.key.namespace
     is_granted = partial(operator.is_granted, kind, namespace, arm_id)
     require_in_reach(arm_id, version.arm_type, inherited, is_granted)
     require_free(operator, patcher, inherited, event=scope.event, is_delete=is_delete)
+
+
+def confirm_release(scope: ReconcileScope) -> None:
+    """Make sure that the policy of the Namespace, as it is now, also keeps the resource
+    of a deleted object.
+
+    A release cannot be undone: the resource would stay in Azure. Raises StaleError,
+    ConditionError `NamespaceUnreadable`.
+    """
+    patcher, operator = scope.patcher, scope.operator
+    inherited = operator.namespace_annotations.live(
+        patcher.key.namespace, since=scope.began
+    )
+    operator.count_confirmation("namespace")
+    policy = policy_of(patcher.annotations, inherited, operator.default_policy)
+    if policy is None or policy.deletes:
+        raise _behind(patcher)
+
+
+def _behind(patcher: PatchHelper) -> StaleError:
+    return StaleError(
+        f"{patcher.key} is left as it is: annotations of its Namespace changed",
+        after_seconds=BEHIND_SECONDS,
+    )
 
 
 def send_put(

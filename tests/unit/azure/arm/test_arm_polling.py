@@ -206,15 +206,26 @@ def test_l16_another_refusal_is_reported_and_the_resource_read():
 
 
 def test_l7_a_resource_just_accepted_may_be_absent_for_a_while():
-    outcome = poll(ACCEPTED, answer(404))
+    outcome = poll(ACCEPTED, answer(404, {"code": "NotFound"}))
     assert isinstance(outcome, Pending)
     assert outcome.token == ACCEPTED
-    late = poll(ACCEPTED, answer(404), bad_reads=MAX_BAD_READS - 1)
+    late = poll(
+        ACCEPTED, answer(404, {"code": "NotFound"}), bad_reads=MAX_BAD_READS - 1
+    )
     assert isinstance(late, ReadResource)
 
 
 def test_l16_a_resource_that_was_there_and_is_gone_is_made_again():
-    assert isinstance(poll(BODY, answer(404)), Restart)
+    assert isinstance(poll(BODY, answer(404, {"code": "NotFound"})), Restart)
+
+
+@pytest.mark.parametrize("type_", [RESOURCE, DELETE])
+@pytest.mark.parametrize("code", ["SubscriptionNotFound", "InvalidResourceType", ""])
+def test_v3_a_404_about_another_thing_ends_no_poll_of_the_resource(type_, code):
+    token = attrs.evolve(BODY, type=type_)
+    outcome = poll(token, answer(404, {"error": {"code": code}}))
+    assert isinstance(outcome, ReadResource)
+    assert outcome.reason == "monitor refused"
 
 
 @pytest.mark.parametrize(
