@@ -41,7 +41,7 @@ from asoreconcile.azure.entra.memberships import Linked, make_linked
 from asoreconcile.azure.graph.client import GraphClient, is_absent, is_taken
 from asoreconcile.azure.middleware.requests import Export
 from asoreconcile.azure.non_arm.extension_points import require_permission
-from asoreconcile.azure.non_arm.hand_over import heir_of, tell
+from asoreconcile.azure.non_arm.hand_over import heir_of, report_heir
 from asoreconcile.azure.reconcile.exports.export_plan import merged
 from asoreconcile.azure.reconcile.exports.export_writer import write
 from asoreconcile.azure.reconcile.identity.duplicates import require_sole
@@ -353,7 +353,7 @@ def _delete(scope: ReconcileScope, graph: GraphClient, entry_id: str) -> None:
         scope.event("Warning", "NotDeletedInAzure", text)
         return
     if heir := heir_of(scope, lambda _, other: _declares(scope, entry_id, other)):
-        tell(scope, heir)
+        report_heir(scope, heir)
         text = f"the {of.noun} {entry_id} is left in Entra: {key_of(heir)} declares it"
         scope.event("Normal", "NotDeletedInAzure", f"{text} too, and takes it over")
         return

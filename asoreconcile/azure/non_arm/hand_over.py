@@ -40,7 +40,7 @@ def heir_of(
     return None
 
 
-def tell(scope: ReconcileScope, heir: JsonObject) -> None:
+def report_heir(scope: ReconcileScope, heir: JsonObject) -> None:
     """Record an event at the object that takes over from the deleted one."""
     text = f"{scope.patcher.key} is deleted: this object takes over"
     scope.kind.recorder.event(heir, "Normal", "TakesOver", text)

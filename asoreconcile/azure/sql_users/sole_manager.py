@@ -13,7 +13,7 @@ import attrs
 from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.catalogue.names import azure_name
-from asoreconcile.azure.non_arm.hand_over import heir_of, tell
+from asoreconcile.azure.non_arm.hand_over import heir_of, report_heir
 from asoreconcile.azure.non_arm.owner_in_azure import owner_note
 from asoreconcile.azure.reconcile.identity.duplicates import (
     ACCEPTED,
@@ -151,7 +151,7 @@ def handed_over(
     notes = record.annotation(heir, operator.record_key()) | owner_note(scope)
     meta = {"uid": uid_of(heir), "annotations": notes}
     operator.client.patch(scope.kind.resource, key_of(heir), {"metadata": meta})
-    tell(scope, heir)
+    report_heir(scope, heir)
     return key_of(heir)
 
 
