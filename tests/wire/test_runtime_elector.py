@@ -27,6 +27,7 @@ from asoreconcile.runtime.leaderelection.lease import (
     LeaseTiming,
     holder_of,
 )
+from asoreconcile.runtime.leaderelection.lease_lock import LeaseLock
 from asoreconcile.runtime.worker_pool import start_daemon
 from asoreconcile.testing.clock import FakeClock
 from asoreconcile.testing.http import HttpResponse
@@ -465,22 +466,22 @@ def test_th9_a_standby_stops_at_once(candidate, cluster, monkeypatch):
     hold.release()
 
 
-def broken_once(hand, name, monkeypatch):
-    """Let a step of the elector raise what nobody expects, the first time."""
-    step, broken = getattr(hand, name), []
+def broken_once(name, monkeypatch):
+    """Let a step of each elector raise an unexpected error at its first call."""
+    step, broken = getattr(LeaseLock, name), []
 
-    def breaking():
+    def breaking(lock):
         if broken:
-            return step()
+            return step(lock)
         broken.append(1)
-        raise TypeError("nobody expects this")
+        raise TypeError("an unexpected error")
 
-    monkeypatch.setattr(hand, name, breaking)
+    monkeypatch.setattr(LeaseLock, name, breaking)
 
 
 def test_a_standby_whose_election_breaks_tries_again(candidate, monkeypatch):
     one = candidate("one")
-    broken_once(one.elector._lease_lock, "take", monkeypatch)
+    broken_once("take", monkeypatch)
     one.lead()  # about a second later
     assert one.threads.crashes()["leader election"].count == 1
     assert one.threads.down() == []
@@ -492,7 +493,7 @@ def test_le8_a_leader_whose_election_breaks_is_lost_and_leads_no_more(
     candidate, monkeypatch
 ):
     one = candidate("one")
-    broken_once(one.elector._lease_lock, "renew", monkeypatch)
+    broken_once("renew", monkeypatch)
     one.lead()
     one.lost.get(timeout=20)
     with pytest.raises(NotLeadingError):
