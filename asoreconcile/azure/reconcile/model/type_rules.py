@@ -23,6 +23,14 @@ def _utf8(want: Any, have: Any, _values: Sequence[Any]) -> bool:
     return str(have).lower() == renamed
 
 
+def _for_all_keys(want: Any, have: Any, _values: Sequence[Any]) -> bool:
+    """Return whether Azure has added `allkeys` to permissions without a pattern of
+    keys. Any other word may open access.
+    """
+    mine, theirs = str(want).split(), str(have).split()
+    return "~" not in str(want) and theirs == [*mine, "allkeys"]
+
+
 def _same_end(want: Any, have: Any, _values: Sequence[Any]) -> bool:
     """Return whether two ids differ only in the part before the provider, which Azure
     may complete.
@@ -36,9 +44,7 @@ _KEEPS: Mapping[str, Callable[[Any, Any, Sequence[Any]], bool]] = {
     "element with path": lambda _want, have, values: (
         isinstance(have, dict) and have.get("path") in values
     ),
-    "more words": lambda want, have, _values: (
-        set(str(want).split()) <= set(str(have).split())
-    ),
+    "for all keys": _for_all_keys,
     "one of": lambda _want, have, values: any(is_same(one, have) for one in values),
     "renamed utf8": _utf8,
     "same end": _same_end,

@@ -1,11 +1,13 @@
 """What counts as a difference between a body to PUT and a body from a GET."""
 
 import random
+import re
 from pathlib import Path
 
 import pytest
 
 from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.reconcile.model import normalization
 from asoreconcile.azure.reconcile.model.differences import (
     HIDDEN,
     differences,
@@ -169,6 +171,28 @@ def test_the_page_for_users_names_every_field_that_is_distinctions_of():
     page = (ROOT / "deploy" / "docs" / "drift.md").read_text().lower()
     for end in (*EXACT, *ORDERED):
         assert f"`{end.replace('/', '.')}`" in page
+
+
+def test_k4_the_page_for_users_has_an_equal_pair_for_each_rule_of_spelling(monkeypatch):
+    page = (ROOT / "deploy" / "docs" / "drift.md").read_text()
+    table = page.partition("| Equal in every")[2].partition("\n\n")[0]
+    found = re.findall(r"`([^`]+)` and `([^`]+)`", table)
+    pairs = [(scalar(one), scalar(other)) for one, other in found]
+    assert [pair for pair in pairs if not is_same(*pair)] == []
+    texts = [text for pair in found for text in pair]
+    for mark in (" ", "/32", "/", ".", "/providers/"):
+        assert any(mark in text for text in texts), mark
+    # Without one of these rules a pair of the page is no longer equal.
+    for rule in ("_duration", "_instant", "_document"):
+        with monkeypatch.context() as patched:
+            patched.setattr(normalization, rule, lambda _text: None)
+            assert not all(is_same(*pair) for pair in pairs), rule
+
+
+def scalar(text):
+    """A number, a switch or a quoted text as such; any other text unchanged."""
+    is_scalar = text.startswith('"') or text in {"5", "true"}
+    return jsontext.loads(text) if is_scalar else text
 
 
 def test_what_is_told_apart_is_there_in_the_bodies_of_some_type():

@@ -36,6 +36,11 @@ def extra(have):
         (MYSQL, value("charset", "UTF8", "utf8mb3"), value("charset", "utf8mb4", "utf8mb3")),
         (POLICIES, value("permissions", "+get +set", "+get +set allkeys"),
          value("permissions", "+get +set", "+get allkeys")),
+        # Another permission is a difference.
+        (POLICIES, value("permissions", "+get", "+get allkeys"),
+         value("permissions", "+get", "+get +@all allkeys")),
+        (POLICIES, value("permissions", "+get", "+get allkeys"),
+         value("permissions", "+get ~app:*", "+get ~app:* allkeys")),
         (CONTAINERS, extra({"path": '/"_etag"/?'}), extra({"path": "/secret/*"})),
         (ROLES, value("scope", SCOPE.format("a", "db"), SCOPE.format("b", "db")),
          value("scope", SCOPE.format("a", "db"), SCOPE.format("a", "other"))),
