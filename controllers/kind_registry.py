@@ -7,7 +7,6 @@ owners and references.
 
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 
 import attrs
 
@@ -15,7 +14,7 @@ from asoreconcile.azure.arm import ids
 from asoreconcile.azure.catalogue.conversion import KindConversionError
 from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.catalogue.names import azure_name
-from asoreconcile.azure.catalogue.storage_codec import StorageCodec
+from asoreconcile.azure.catalogue.storage_codec import StorageCodec, as_far_as_readable
 from asoreconcile.azure.controllers.settings import RateLimit
 from asoreconcile.azure.reconcile.model import policy
 from asoreconcile.azure.reconcile.model.annotations import (
@@ -255,9 +254,7 @@ def _objects(
     for key in keys:
         entry = kind.informer.entry(key)
         if entry is not None:
-            with suppress(KindConversionError):  # its own reconcile reports it
-                obj = kind.form.read(entry.deep_copy())
-                yield kind.form.version(obj), obj
+            yield as_far_as_readable(kind.form, kind.version, entry.deep_copy())
 
 
 def not_listed(group_kind: GroupKind) -> RetryError:

@@ -1,6 +1,7 @@
 """Several objects with one Azure id: who recorded a claim first manages it."""
 
 from collections import Counter
+from unittest import mock
 
 import attrs
 import pytest
@@ -8,6 +9,8 @@ from operation import Operation
 from world import RECORD_KEY, World, resource_group, virtual_network
 
 from asoreconcile.azure.arm.condition_error import ConditionError
+from asoreconcile.azure.catalogue.conversion import KindConversionError
+from asoreconcile.azure.catalogue.storage_codec import SingleVersionCodec
 from asoreconcile.azure.reconcile.model.annotations import (
     CLAIM,
     FINALIZER,
@@ -195,6 +198,24 @@ def test_before_a_delete_a_watch_that_is_behind_is_not_believed(
     assert deletes(world) == (0 if is_lagging else 1)
     assert counts["rivals"] == (1 if is_lagging else 0)
     assert bool(told(world, waiting, "TakesOver")) is is_lagging
+
+
+def test_before_a_delete_an_object_that_cannot_be_converted_counts(world, pair):
+    first, second = pair
+    world.settled(first)
+    world.run(second)
+    world.delete(first)
+    kind = world.kind_of(first)
+    read = kind.form.read
+
+    def broken(stored):
+        if key_of(stored) == key_of(second):
+            raise KindConversionError("broken")
+        return read(stored)
+
+    with mock.patch.object(SingleVersionCodec, "read", lambda _form, one: broken(one)):
+        world.settle(first)
+    assert deletes(world) == 0
 
 
 def test_before_a_delete_an_object_that_only_the_cache_has_keeps_nothing(world, pair):

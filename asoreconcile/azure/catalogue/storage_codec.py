@@ -11,6 +11,7 @@ from typing import Protocol
 import attrs
 
 from asoreconcile.azure.catalogue.conversion import (
+    KindConversionError,
     as_authored,
     convert,
     stored_name,
@@ -119,3 +120,17 @@ def kept_stored(kind: Kind, kept_as: str = "") -> KindVersion:
     Always returns the same object for the same arguments, as `Catalogue.version` does.
     """
     return attrs.evolve(kind.version(), kept_as=kept_as or stored_name(kind))
+
+
+def as_far_as_readable(
+    form: StorageCodec, version: KindVersion, stored: JsonObject
+) -> tuple[KindVersion, JsonObject]:
+    """Return a stored object in its author's version; if it cannot be converted, return
+    it as it is stored, with the given version: its annotations still say what it has
+    claimed. Pure.
+    """
+    try:
+        obj = form.read(stored)
+    except KindConversionError:  # its own reconcile reports it
+        return version, stored
+    return form.version(obj), obj

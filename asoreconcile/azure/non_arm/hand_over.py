@@ -8,6 +8,7 @@ make it again at once.
 from collections.abc import Callable
 from contextlib import suppress
 
+from asoreconcile.azure.catalogue.conversion import KindConversionError
 from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.reconcile.identity.duplicates import age_of, writes
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
@@ -32,7 +33,7 @@ def heir_of(
         and declares(version, other)
     ]
     for other in sorted(found, key=age_of):
-        with suppress(NotFoundError):
+        with suppress(NotFoundError, KindConversionError):
             live = kind.form.read(operator.client.get(kind.resource, key_of(other)))
             is_live = uid_of(live) == uid_of(other) and not is_deleting(live)
             if is_live and writes(operator, live) and declares(patcher.version, live):

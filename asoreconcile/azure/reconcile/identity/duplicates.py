@@ -9,14 +9,13 @@ id.
 """
 
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 
 import attrs
 
 from asoreconcile.azure.arm import ids
 from asoreconcile.azure.arm.condition_error import ConditionError
-from asoreconcile.azure.catalogue.conversion import KindConversionError
 from asoreconcile.azure.catalogue.kinds import KindVersion
+from asoreconcile.azure.catalogue.storage_codec import as_far_as_readable
 from asoreconcile.azure.reconcile.identity.identity import id_of
 from asoreconcile.azure.reconcile.model.annotations import (
     FINALIZER,
@@ -260,9 +259,7 @@ def _read_all(
     operator.count_confirmation("rivals")
     for selection in kind.selections:
         for stored in operator.client.list_all(selection):
-            with suppress(KindConversionError):  # its own reconcile reports it
-                other = kind.form.read(stored)
-                yield kind.form.version(other), other
+            yield as_far_as_readable(kind.form, kind.version, stored)
 
 
 def _declared(

@@ -3,7 +3,12 @@
 import attrs
 import pytest
 
-from asoreconcile.azure.catalogue.storage_codec import SingleVersionCodec
+from asoreconcile.azure.catalogue.conversion import KindConversionError
+from asoreconcile.azure.catalogue.storage_codec import (
+    SingleVersionCodec,
+    kept_stored,
+    storage_codec_of,
+)
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.kind_registry import (
     KindRegistry,
@@ -217,3 +222,34 @@ def test_no_id_is_taken_for_free_before_its_kind_is_listed():
         [*kinds.objects_with_arm_id("/subscriptions/s/resourceGroups/rg")]
     network = "/subscriptions/s/resourceGroups/rg/providers/M.N/virtualNetworks/v"
     assert [*kinds.objects_with_arm_id(network)] == []
+
+
+class Indexed:
+    """A full cache of one object, whose indexes all name the object."""
+
+    def __init__(self, only):
+        self._only = only
+
+    def has_synced(self):
+        return True
+
+    def by_index(self, _index, _value):
+        return [self._only.key]
+
+    def entry(self, _key):
+        return self._only
+
+
+def test_an_object_that_cannot_be_converted_keeps_what_it_has_claimed():
+    """Otherwise another object would take its resource over."""
+    kind = builtin().kind(GroupKind("network.azure.com", "VirtualNetwork"))
+    version = kept_stored(kind)
+    arm_id = f"/subscriptions/s/resourceGroups/g/providers/{version.arm_type}/v"
+    only = with_notes(**{RESOURCE_ID: arm_id})
+    stored = {**only.deep_copy(), "apiVersion": "network.azure.com/v20990101"}
+    form, informer = storage_codec_of(version, kind), Indexed(Entry(stored))
+    with pytest.raises(KindConversionError):
+        form.read(stored)
+    kinds = KindRegistry()
+    kinds.add(RunningKind(version, informer, None, form, None, None))
+    assert [*kinds.objects_with_arm_id(arm_id)] == [(version, stored)]
