@@ -80,47 +80,39 @@ class _Kept:
     is_export: bool
 
 
+@attrs.define(eq=False, repr=False)
 class CredentialResolver:
-    """A `ConnectionResolver` for all scopes. Safe from any thread."""
+    """A `ConnectionResolver` for all scopes. Safe from any thread.
 
-    def __init__(
-        self,
-        client: KubeClient,
-        headers: Informer,
-        *,
-        connect: Connect,
-        rules: SecretRules,
-        settings: "Callable[[], Connection | None]",
-        seen: Callable[[GroupKind], str],
-        clock: Clock,
-        namespace: str = "",
-        widens: bool = False,
-        tokens: Callable[[str], str] | None = None,
-        may_use_export: Callable[[JsonObject], bool] = lambda _secret: False,
-    ) -> None:
-        """connect: creates the client of a Secret's credential; sends nothing.
-        settings: returns the widest scope, for objects without a narrower one; None
-        if the settings name no subscription.
-        seen: see `SharedReads`. namespace: the operator's own. widens: if true, an
-        object whose Secret is gone uses the settings. tokens: returns the token that
-        workload identity of a namespace's Secret uses (`workload_tokens`); None uses
-        the operator's own token. may_use_export: returns whether an administrator lets
-        an exported Secret be a credential of its namespace (`is_own_export`).
-        """
-        self._client = client
-        self._headers = headers
-        self._connect = connect
-        self._rules = rules
-        self._settings = settings
-        self._namespace = namespace
-        self._widens = widens
-        self._tokens = tokens
-        self._may_use_export = may_use_export
-        self._lock = threading.Lock()
-        self._kept: dict[ObjectKey, _Kept] = {}
+    connect: creates the client of a Secret's credential; sends nothing. settings:
+    returns the widest scope, for objects without a narrower one; None if the settings
+    name no subscription. seen: see `SharedReads`. namespace: the operator's own.
+    widens: if true, an object whose Secret is gone uses the settings. tokens: returns
+    the token that workload identity of a namespace's Secret uses (`workload_tokens`);
+    None uses the operator's own token. may_use_export: returns whether an administrator
+    lets an exported Secret be a credential of its namespace (`is_own_export`).
+    """
+
+    _client: KubeClient
+    _headers: Informer
+    _connect: Connect
+    _rules: SecretRules
+    _settings: "Callable[[], Connection | None]"
+    _seen: Callable[[GroupKind], str]
+    _clock: Clock
+    _namespace: str = ""
+    _widens: bool = False
+    _tokens: Callable[[str], str] | None = None
+    _may_use_export: Callable[[JsonObject], bool] = lambda _secret: False
+    _lock: threading.Lock = attrs.field(init=False, factory=threading.Lock)
+    _kept: dict[ObjectKey, _Kept] = attrs.field(init=False, factory=dict)
+    _reads: "SharedReads[Connection | None]" = attrs.field(init=False)
+
+    @_reads.default
+    def _shared_reads(self) -> "SharedReads[Connection | None]":
         # Otherwise an object could be created in another subscription than its
         # Secret's.
-        self._reads = SharedReads(self._read_now, seen=seen, clock=clock)
+        return SharedReads(self._read_now, self._seen, self._clock)
 
     def for_object(self, obj: JsonObject) -> "Connection":
         """Return the connection for an object.

@@ -13,6 +13,8 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
+import attrs
+
 from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.controllers.kind_metrics import KindGauge
 from asoreconcile.azure.controllers.kind_registry import KindRegistry, RunningKind
@@ -78,35 +80,26 @@ class FormerController:
 _LEAVE_SECONDS = 0.2
 
 
+@attrs.define(eq=False)
 class Lifecycle:
-    """`controllers.crd_watcher.Kinds`, and a service of the manager."""
+    """`controllers.crd_watcher.Kinds`, and a service of the manager.
 
-    name = "kinds"
+    build: creates a kind's informer and controller, neither started. forget: drops the
+    remaining state of a kind that has stopped. on_failure: called when a kind that was
+    begun had to be taken out again, so that its caller begins it again; must not block.
+    """
 
-    def __init__(
-        self,
-        kinds: KindRegistry,
-        build: Callable[[KindVersion], RunningKind],
-        forget: Callable[[RunningKind], None],
-        *,
-        clock: Clock,
-        threads: Threads,
-    ) -> None:
-        """build: creates a kind's informer and controller, neither started.
-        forget: drops the remaining state of a kind that has stopped.
-        """
-        self._kinds = kinds
-        self._build = build
-        self._forget = forget
-        self._clock = clock
-        self._threads = threads
-        self.on_failure: Callable[[], None] = lambda: None
-        """Called when a kind that was begun had to be taken out again, so that somebody
-        begins it again; must not block."""
-        self._lock = threading.RLock()
-        self._leading = False
-        self._stopped = False
-        self._leaving: tuple[FormerController, ...] = ()
+    _kinds: KindRegistry
+    _build: Callable[[KindVersion], RunningKind]
+    _forget: Callable[[RunningKind], None]
+    _clock: Clock
+    _threads: Threads
+    name: str = attrs.field(init=False, default="kinds")
+    on_failure: Callable[[], None] = attrs.field(init=False, default=lambda: None)
+    _lock: threading.RLock = attrs.field(init=False, factory=threading.RLock)
+    _leading: bool = attrs.field(init=False, default=False)
+    _stopped: bool = attrs.field(init=False, default=False)
+    _leaving: tuple[FormerController, ...] = attrs.field(init=False, default=())
 
     def setup_with(self, app: Application) -> None:
         """Register to start the controllers once the application leads, and to stop

@@ -62,30 +62,22 @@ class _Request:
     content: bytes | None = attrs.field(repr=False)
 
 
+@attrs.define(eq=False, repr=False)
 class RestClient:
-    """Sends requests to one API server until closed. Safe from any thread."""
+    """Sends requests to one API server until closed. Safe from any thread.
 
-    def __init__(
-        self,
-        transport: Transport,
-        *,
-        clock: Clock,
-        limiter: RateLimiter | None,
-        metrics: RequestMetrics | None,
-        max_retries: int,
-        read_seconds: float = READ_SECONDS,
-    ) -> None:
-        """read_seconds: limit for one document with its retries. The other arguments
-        are those of `KubeClient`.
-        """
-        self._read_seconds = read_seconds
-        self._transport = transport
-        self._clock = clock
-        self._limiter = limiter
-        self._metrics = metrics
-        self._max_retries = max_retries
-        self._closed = StopSignal()
-        self._warnings = ApiWarnings()
+    read_seconds: limit for one document with its retries. The other arguments are those
+    of `KubeClient`.
+    """
+
+    _transport: Transport
+    _clock: Clock
+    _limiter: RateLimiter | None
+    _metrics: RequestMetrics | None
+    _max_retries: int
+    _read_seconds: float = READ_SECONDS
+    _closed: StopSignal = attrs.field(init=False, factory=StopSignal)
+    _warnings: ApiWarnings = attrs.field(init=False, factory=ApiWarnings)
 
     def close(self) -> None:
         """End requests and streams, and refuse new ones. Idempotent."""

@@ -75,17 +75,15 @@ class InFlightReconcile:
         self.reported = False
 
 
+@attrs.define(eq=False)
 class InFlightReconciles:
     """One controller's running reconciles. Safe from any thread."""
 
-    def __init__(
-        self, controller: str, *, clock: Clock, stuck_after_seconds: float
-    ) -> None:
-        self._controller = controller
-        self._clock = clock
-        self._stuck_after_seconds = stuck_after_seconds
-        self._lock = threading.Lock()
-        self._running: dict[int, InFlightReconcile] = {}
+    _controller: str
+    _clock: Clock
+    _stuck_after_seconds: float
+    _lock: threading.Lock = attrs.field(init=False, factory=threading.Lock)
+    _running: dict[int, InFlightReconcile] = attrs.field(init=False, factory=dict)
 
     def begin(self, key: ObjectKey, reconcile_id: str) -> InFlightReconcile:
         """Record that this thread starts a reconcile; call `end` after it."""
@@ -158,41 +156,31 @@ def _stack(thread: int) -> str:
     return "".join(traceback.format_stack(frame)) if frame else ""
 
 
+@attrs.define(eq=False)
 class Worker:
-    """Processes the keys of a controller's queue. Safe from any thread."""
+    """Processes the keys of a controller's queue. Safe from any thread.
 
-    def __init__(
-        self,
-        name: str,
-        reconcile: Reconcile,
-        queue: WorkQueue[ObjectKey],
-        *,
-        clock: Clock,
-        kind: str,
-        metrics: ControllerMetrics | None,
-        deadline_seconds: float | None,
-        throttle: Throttle | None,
-        tracing: Tracing | None = None,
-    ) -> None:
-        """The arguments are those of `Controller`."""
-        self._tracing = tracing
-        self._name = name
-        self._kind = kind
-        self._call = reconcile
-        self._queue = queue
-        self._clock = clock
-        self._metrics = metrics
-        self._deadline_seconds = deadline_seconds
-        self._throttle = throttle
-        self.in_flight = InFlightReconciles(
-            name,
-            clock=clock,
-            stuck_after_seconds=deadline_seconds or _STUCK_AFTER_SECONDS,
-        )
-        self.closed = threading.Event()
-        """Set it to start no more reconciles."""
-        self.stopping = StopSignal()
-        """Set it to cancel the reconciles in flight."""
+    closed: set it to start no more reconciles. stopping: set it to cancel the
+    reconciles in flight. The arguments are those of `Controller`.
+    """
+
+    _name: str
+    _call: Reconcile
+    _queue: WorkQueue[ObjectKey]
+    _clock: Clock
+    _kind: str
+    _metrics: ControllerMetrics | None
+    _deadline_seconds: float | None
+    _throttle: Throttle | None
+    _tracing: Tracing | None = None
+    in_flight: InFlightReconciles = attrs.field(init=False)
+    closed: threading.Event = attrs.field(init=False, factory=threading.Event)
+    stopping: StopSignal = attrs.field(init=False, factory=StopSignal)
+
+    @in_flight.default
+    def _none_in_flight(self) -> InFlightReconciles:
+        stuck_after_seconds = self._deadline_seconds or _STUCK_AFTER_SECONDS
+        return InFlightReconciles(self._name, self._clock, stuck_after_seconds)
 
     def work(self, item: Item[ObjectKey]) -> None:
         """Reconcile the object of a queue item once, and requeue or forget its key.

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 
+import attrs
 import pycurl
 
 from asoreconcile.base.call_limit import Call
@@ -43,45 +44,37 @@ def _first(_: object = None) -> int:
     return 0
 
 
+@attrs.define(eq=False)
 class HandlePool:
-    """Sends requests to one server over pooled connections. Safe from any thread."""
+    """Sends requests to one server over pooled connections. Safe from any thread.
 
-    def __init__(
-        self,
-        destination: Destination,
-        *,
-        trust: Callable[[], TlsTrust | None],
-        generation: Callable[[], object] = _first,
-        socket_options: Sequence[SocketOption] = (),
-        accept_encoding: str = "gzip, deflate",
-        max_idle: int = 64,
-        fence: Fence | None = None,
-        clock: Clock | None = None,
-    ) -> None:
-        """trust: called before each connection; None for a server without TLS.
-        generation: function whose value changes when existing connections must not be
-        reused.
-        fence: called before each part of a write is sent (`fencing`). clock: clock of
-        the timer that closes idle connections; with None they are closed at the next
-        exchange.
-        """
-        self._destination = destination
-        self._trust = trust
-        self._generation = generation
-        self._socket_options = socket_options
-        self._accept_encoding = accept_encoding
-        self._max_idle = max_idle
-        self._fence = fence
-        self._clock = clock
-        self._monotonic = time.monotonic if clock is None else clock.monotonic
-        self._timer: Timer | None = None
-        self._lock = threading.Lock()
-        self._idle: list[tuple[CurlHandle, float]] = []
-        # By references that do not keep them: a stream may be dropped unclosed.
-        self._busy: set[weakref.ref[CurlHandle]] = set()
-        self._is_closed = False
-        self._made_in = os.getpid()
-        self._renewals = 0
+    trust: called before each connection; None for a server without TLS. generation:
+    function whose value changes when existing connections must not be reused. fence:
+    called before each part of a write is sent (`fencing`). clock: clock of the timer
+    that closes idle connections; with None they are closed at the next exchange.
+    """
+
+    _destination: Destination
+    _trust: Callable[[], TlsTrust | None]
+    _generation: Callable[[], object] = _first
+    _socket_options: Sequence[SocketOption] = ()
+    _accept_encoding: str = "gzip, deflate"
+    _max_idle: int = 64
+    _fence: Fence | None = None
+    _clock: Clock | None = None
+    _monotonic: Callable[[], float] = attrs.field(init=False)
+    _timer: Timer | None = attrs.field(init=False, default=None)
+    _lock: threading.Lock = attrs.field(init=False, factory=threading.Lock)
+    _idle: list[tuple[CurlHandle, float]] = attrs.field(init=False, factory=list)
+    # By references that do not keep them: a stream may be dropped unclosed.
+    _busy: set[weakref.ref[CurlHandle]] = attrs.field(init=False, factory=set)
+    _is_closed: bool = attrs.field(init=False, default=False)
+    _made_in: int = attrs.field(init=False, factory=os.getpid)
+    _renewals: int = attrs.field(init=False, default=0)
+
+    @_monotonic.default
+    def _monotonic_clock(self) -> Callable[[], float]:
+        return time.monotonic if self._clock is None else self._clock.monotonic
 
     def exchange(
         self,

@@ -272,7 +272,7 @@ def test_d13_while_a_pass_looks_for_its_credential_it_uses_none(world, other, op
         return inner(obj)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(operator.connections, "for_object", look)
+        patch.setattr(type(operator.connections), "for_object", staticmethod(look))
         world.run(group, operator=operator)
     assert used == [False]
     assert uses(world, group)

@@ -13,9 +13,11 @@ import time
 from base64 import b64decode
 from binascii import Error as Base64Error
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+import attrs
 from azure.core.credentials import AccessToken, TokenCredential
 from azure.core.exceptions import AzureError
 from azure.core.pipeline import PipelineRequest, PipelineResponse
@@ -71,6 +73,7 @@ class _Given(NamedTuple):
     at: float
 
 
+@attrs.define(eq=False, repr=False)
 class TokenCache:
     """One identity's token for one scope. Thread-safe; blocks while the token is
     fetched.
@@ -82,23 +85,15 @@ class TokenCache:
     tenant_id: the tenant to get the token from, if it is not the credential's own.
     """
 
-    def __init__(
-        self,
-        credential: TokenCredential,
-        scope: str,
-        *,
-        clock: Clock,
-        tenant_id: str = "",
-    ) -> None:
-        self._clock = clock
-        self._credential = credential
-        self._scope = scope
-        self._tenant_id = tenant_id
-        self._sign_ins: SingleFlight[tuple[str, str], AccessToken] = SingleFlight(
-            own_thread=True, name="azure-sign-in"
-        )
-        self._renewing = threading.Lock()
-        self._given: _Given | None = None
+    _credential: TokenCredential
+    _scope: str
+    _clock: Clock
+    _tenant_id: str = ""
+    _sign_ins: SingleFlight[tuple[str, str], AccessToken] = attrs.field(
+        init=False, factory=partial(SingleFlight, own_thread=True, name="azure-sign-in")
+    )
+    _renewing: threading.Lock = attrs.field(init=False, factory=threading.Lock)
+    _given: _Given | None = attrs.field(init=False, default=None)
 
     def get(self) -> AccessToken:
         """Return a token that is valid for another half minute, or was fetched a moment

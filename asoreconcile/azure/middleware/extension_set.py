@@ -42,6 +42,7 @@ class Extension:
     defined: str
 
 
+@attrs.define(eq=False, repr=False)
 class ExtensionSet:
     """Collects extensions while modules load; immutable after a chain has been made of
     it.
@@ -55,20 +56,12 @@ class ExtensionSet:
     Not thread-safe. Within a set the extension registered first is the outermost.
     """
 
-    def __init__(
-        self,
-        name: str,
-        order: int = THIRD_PARTY_ORDER,
-        api: int = API_LEVEL,
-        *,
-        kinds: tuple[GroupKind, ...] = (),
-    ) -> None:
-        self.name = name
-        self.order = order
-        self.api = api
-        self._kinds = kinds
-        self._links: list[Extension] = []
-        self._frozen = False
+    name: str
+    order: int = THIRD_PARTY_ORDER
+    api: int = API_LEVEL
+    _kinds: tuple[GroupKind, ...] = attrs.field(default=(), kw_only=True)
+    _links: list[Extension] = attrs.field(init=False, factory=list)
+    _frozen: bool = attrs.field(init=False, default=False)
 
     def on(
         self,

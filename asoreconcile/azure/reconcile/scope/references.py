@@ -11,6 +11,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
+import attrs
+
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass, unusable
 from asoreconcile.azure.catalogue.inputs import InputReference
 from asoreconcile.azure.catalogue.reserved import is_login, is_reserved
@@ -141,36 +143,28 @@ def _shown(ref: JsonObject) -> str:
     return ", ".join(f"{name}={ref.get(name)!r}" for name in names)
 
 
+@attrs.define(eq=False, repr=False)
 class ReferenceResolver:
     """`catalogue.payload.Inputs` over a cluster, for one object in one reconcile.
 
     Blocking: each Secret and ConfigMap is read once from the API server. Raises
     ConditionError `ReferenceNotFound`, `SecretNotFound` or `ConfigMapNotFound`,
     `SecretAccessDenied`, and `Failed` for a Secret that is a credential.
+
+    read_set: collects each Secret and ConfigMap that is read. is_credential: returns
+    whether an object names a Secret as its credential. why_refused: returns why the
+    operator may not read a Secret for the object's author, or "".
     """
 
-    def __init__(
-        self,
-        namespace: str,
-        *,
-        client: KubeClient,
-        objects: Objects,
-        read_set: ReadSet,
-        is_credential: Callable[[ObjectKey], bool] = lambda _: False,
-        why_refused: Callable[[str], str] = lambda _: "",
-    ) -> None:
-        """read_set: collects each Secret and ConfigMap that is read. is_credential:
-        returns whether an object names a Secret as its credential. why_refused: returns
-        why the operator may not read a Secret for the object's author, or "".
-        """
-        self._why_refused = why_refused
-        self._is_credential = is_credential
-        self._namespace = namespace
-        self._client = client
-        self._objects = objects
-        self._read_set = read_set
-        self._read: dict[tuple[str, str], JsonObject] = {}
-        self._secrets: set[str] = set()  # values, to keep them out of comparisons
+    _namespace: str
+    _client: KubeClient
+    _objects: Objects
+    _read_set: ReadSet
+    _is_credential: Callable[[ObjectKey], bool] = lambda _: False
+    _why_refused: Callable[[str], str] = lambda _: ""
+    _read: dict[tuple[str, str], JsonObject] = attrs.field(init=False, factory=dict)
+    # Values, to keep them out of comparisons.
+    _secrets: set[str] = attrs.field(init=False, factory=set)
 
     def reference(self, ref: JsonObject) -> str:
         """Return the ARM id of `{group, kind, name}`; the object need not be Ready."""

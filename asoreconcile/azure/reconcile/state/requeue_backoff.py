@@ -8,6 +8,8 @@ Each object counts its own failures (D7). The class and the count decide, a
 import random
 from collections.abc import Callable
 
+import attrs
+
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.azure.reconcile.state.memory import ObjectMemory
 
@@ -19,20 +21,16 @@ _JITTER = 0.25
 _DOUBLINGS = 10  # 2**10 s is past every cap
 
 
+@attrs.frozen(eq=False)
 class RequeueBackoff:
     """Computes the delays for the objects of one kind; the counts of failures are in
     the objects' memory.
+
+    sync_period_seconds: sync period of the kind; None for never.
     """
 
-    def __init__(
-        self,
-        *,
-        sync_period_seconds: float | None,
-        uniform: Callable[[float, float], float] = random.uniform,
-    ) -> None:
-        """sync_period_seconds: sync period of the kind; None for never."""
-        self.sync_period_seconds = sync_period_seconds
-        self._uniform = uniform
+    sync_period_seconds: float | None
+    _uniform: Callable[[float, float], float] = random.uniform
 
     def failed(self, memory: ObjectMemory, error: ConditionError) -> float:
         """Return seconds until the next try after one more failure. Rules: R4.1,
