@@ -5,6 +5,8 @@ import pytest
 from globalconnection import GlobalConnection
 from world import World, resource_group, virtual_network
 
+from asoreconcile.azure.arm import tokens
+from asoreconcile.azure.arm.tokens import DELETE, Token, TokenShape
 from asoreconcile.azure.reconcile.model.annotations import (
     DELETE_POLLER,
     FINALIZER,
@@ -83,6 +85,22 @@ def test_r5_6_a_monitor_that_is_gone_is_no_warning(world, network):
     assert world.read(network) is None
     assert deletes(world) == 1
     assert [e for e in world.events if e[1] == "Warning"] == []
+
+
+def test_k2_a_record_without_our_mark_does_not_end_a_deletion(world, network):
+    """A copied annotation may name the operation of another resource."""
+    arm_id = annotations(world.read(network))[RESOURCE_ID]
+    monitor = f"{arm_id}/operations/1?api-version=2024-07-01"
+    token = Token(TokenShape.LOCATION, DELETE, world.arm.endpoint.url + monitor, "")
+    world.azure.faults.answer("GET", "/operations/1", 200, body={})
+    world.delete(network)
+    world.annotate(
+        network, **{POLLER_ID: DELETE_POLLER, POLLER_TOKEN: tokens.dumps(token)}
+    )
+    world.run(network)
+    assert world.read(network) is not None
+    assert world.settle(network) is None
+    assert deletes(world) == 1
 
 
 def test_r5_6_a_monitor_that_is_gone_and_a_resource_that_is_not(world, network):

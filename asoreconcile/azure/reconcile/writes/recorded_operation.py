@@ -9,6 +9,7 @@ import attrs
 from asoreconcile.azure.arm.outcomes import (
     ArmOutcome,
     Failed,
+    OperationDone,
     PollState,
     ReadResource,
     Restart,
@@ -102,12 +103,14 @@ def newest_token(recorded: Token, newest: Token | None) -> Token:
 
 def withheld(outcome: ArmOutcome, *, deleting: bool) -> ArmOutcome:
     """Return the outcome without the monitor's texts, which may be about another
-    resource.
+    resource; so the end of a DELETE is read from the resource.
 
     The operator reads them with its own rights, and the author can read the status.
     """
     match outcome:
-        case Failed() | Restart():
+        case OperationDone() if not deleting:
+            return outcome
+        case Failed() | Restart() | OperationDone():
             return ReadResource("record without our mark", deleting=deleting)
         case ReadResource():
             return attrs.evolve(outcome, error=None)
