@@ -39,6 +39,7 @@ class TdsDouble(ProtocolDouble):
         self.databases: list[str] = []
         self.statements: list[str] = []
         self.roles: dict[str, set[str]] = {}
+        self.hides_users = False
 
     def _serve(self, connection: socket.socket) -> None:
         with suppress(OSError, ssl.SSLError, EOFError), connection:
@@ -66,6 +67,8 @@ class TdsDouble(ProtocolDouble):
         if kind == RPC:
             return self._rows(_texts(payload[headers:])) + _done()
         text = payload[headers:].decode("utf-16-le")
+        if "SELECT" in text:
+            return self._rows([text]) + _done()
         if not re.match("(CREATE|ALTER|DROP) ", text):  # SET LOCK_TIMEOUT
             return _done()
         self.statements.append(text)
@@ -87,12 +90,15 @@ class TdsDouble(ProtocolDouble):
     def _rows(self, texts: Sequence[str]) -> bytes:
         query, name = texts[0], texts[-1]
         if "FROM sys.database_principals AS users" in query:
-            kept = next((r for r in self.roles if r.lower() == name.lower()), None)
+            shown = () if self.hides_users else self.roles
+            kept = next((r for r in shown if r.lower() == name.lower()), None)
             found = (
                 [["S", "DATABASE", kept, f"0x{kept}", "", "yes", ""]] if kept else []
             )
             columns = ("type", "authentication", "name", "sid", "me", "connects", "may")
             return _table(columns, found)
+        if "HAS_PERMS_BY_NAME" in query:
+            return _table(["sees"], [["" if self.hides_users else "yes"]])
         if "above" in query:
             above = sorted(self.roles.get(name, ()))
             return _table(["via", "name"], [[role, role] for role in above])

@@ -143,6 +143,19 @@ def test_r1_18_a_policy_set_while_the_server_is_asked_is_obeyed(world, write):
     assert world.server.statements == before
 
 
+def test_k2_a_user_that_the_database_hides_is_not_taken_for_dropped(world):
+    """Without ALTER ANY USER the operator sees no other users."""
+    user = world.settled(sql_user(world))
+    world.server.hides_users = True
+    world.delete(user)
+    reason, message = world.reason(user)
+    assert (reason, world.read(user) is None) == ("RefusedByServer", False)
+    assert "ALTER ANY USER" in message
+    world.server.hides_users = False
+    assert world.settle(user) is None
+    assert world.server.roles == {}
+
+
 def test_a_deleted_object_hands_its_user_over(world):
     """The heir gets the record of the creation, so its deletion drops the user."""
     first = world.settled(sql_user(world))

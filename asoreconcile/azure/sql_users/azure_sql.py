@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import attrs
 
-from asoreconcile.azure.arm.condition_error import unusable
+from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass, unusable
 from asoreconcile.azure.sql_users.dialect import Dialect, queries_of
 from asoreconcile.azure.sql_users.quoting import (
     tsql_identifier,
@@ -88,10 +88,21 @@ class AzureSql(Dialect):
     ) -> DatabaseUserFacts | None:
         """Return the user and its roles as the server has them; None if there is no
         such user.
+
+        Raises ConditionError if the database hides users from the operator.
         """
         name = identity["name"]
         found = session.query(_QUERIES["user"], name=name)
         if not found:
+            ((sees_users,),) = session.query(_QUERIES["sees_users"])
+            if not sees_users:
+                raise ConditionError(
+                    "the database hides its users from the one that the operator signs "
+                    "in as, so it cannot be known whether the user exists: GRANT ALTER "
+                    "ANY USER to the one that signs in",
+                    reason="RefusedByServer",
+                    retry=RetryClass.SLOW,
+                )
             return None
         kind, authentication, kept, sid, is_signed_in, connects, has_power = found[0]
         rows = session.query(_QUERIES["member_of"], name=name)

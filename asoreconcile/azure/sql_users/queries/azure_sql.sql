@@ -16,6 +16,11 @@ SELECT users.type, users.authentication_type_desc, users.name,
   ) THEN N'yes' ELSE N'' END
 FROM sys.database_principals AS users WHERE users.name = :name
 
+-- name: sees_users
+-- Without this right the view above shows no other users.
+SELECT CASE WHEN HAS_PERMS_BY_NAME(DB_NAME(), 'DATABASE', 'ALTER ANY USER') = 1
+  THEN N'yes' ELSE N'' END
+
 -- name: member_of
 SELECT granted.name
 FROM sys.database_role_members AS membership
