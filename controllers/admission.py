@@ -216,9 +216,7 @@ def _misspelt(obj: JsonObject, old: JsonObject | None) -> str:
     if own == before:
         return ""
     # Imported with the first change of annotations, as most starts see none.
-    from asoreconcile.azure.reconcile.model.annotation_values import (
-        new_unknown_values,
-    )
+    from asoreconcile.azure.reconcile.model.annotation_values import new_unknown_values
 
     return "; ".join(new_unknown_values(own, before))
 

@@ -31,10 +31,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
     WAIT_FOR_REFERENCES,
     is_operators_own,
 )
-from asoreconcile.azure.reconcile.model.existence import (
-    IF_EXISTS,
-    IfExists,
-)
+from asoreconcile.azure.reconcile.model.existence import IF_EXISTS, IfExists
 from asoreconcile.azure.reconcile.model.maintenance_windows import parse_windows
 from asoreconcile.azure.reconcile.model.pace import parse_period, problem_in
 from asoreconcile.azure.reconcile.model.recreation import OnImmutable

@@ -14,11 +14,7 @@ import attrs
 
 from asoreconcile.azure.catalogue.kinds import Catalogue, KindVersion
 from asoreconcile.azure.controllers.definitions import CrdState, Definitions
-from asoreconcile.azure.controllers.discovery import (
-    Names,
-    read_names,
-    served_in,
-)
+from asoreconcile.azure.controllers.discovery import Names, read_names, served_in
 from asoreconcile.azure.controllers.kind_metrics import KindGauge
 from asoreconcile.azure.controllers.leader_note import LeaderNote
 from asoreconcile.base.backoff import ItemExponential

@@ -32,9 +32,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
 )
 from asoreconcile.azure.reconcile.model.claim_record import says_accepted
 from asoreconcile.azure.reconcile.model.conditions import find_ready, is_ready
-from asoreconcile.azure.reconcile.model.existence import (
-    IF_EXISTS,
-)
+from asoreconcile.azure.reconcile.model.existence import IF_EXISTS
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.model.switches import is_on
 from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE

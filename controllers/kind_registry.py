@@ -33,9 +33,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
     WAIT_FOR_REFERENCES,
 )
 from asoreconcile.azure.reconcile.model.claim_record import Standing, stated_claim
-from asoreconcile.azure.reconcile.model.existence import (
-    IF_EXISTS,
-)
+from asoreconcile.azure.reconcile.model.existence import IF_EXISTS
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.model.switches import is_on
 from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE

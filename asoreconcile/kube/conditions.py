@@ -6,12 +6,7 @@ An object has one condition per type. Programs read `status`, people read the re
 from datetime import UTC, datetime
 from typing import Literal
 
-from asoreconcile.base.objects import (
-    AnyObject,
-    JsonObject,
-    change_in_place,
-    generation,
-)
+from asoreconcile.base.objects import AnyObject, JsonObject, change_in_place, generation
 from asoreconcile.base.objects import status as status_of
 
 ConditionStatus = Literal["True", "False", "Unknown"]

@@ -23,11 +23,7 @@ from asoreconcile.resources.annotations import (
     Rule,
     ScalePaths,
 )
-from asoreconcile.resources.class_fields import (
-    ResourceError,
-    fields_of,
-    is_field_class,
-)
+from asoreconcile.resources.class_fields import ResourceError, fields_of, is_field_class
 from asoreconcile.resources.codec import codec_of
 from asoreconcile.resources.kept_fields import NOTHING_KEPT, keep, kept_of
 from asoreconcile.resources.metadata import ObjectMeta

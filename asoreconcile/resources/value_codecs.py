@@ -15,11 +15,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 import attrs
 
-from asoreconcile.resources.class_fields import (
-    ResourceError,
-    is_field_class,
-    unwrapped,
-)
+from asoreconcile.resources.class_fields import ResourceError, is_field_class, unwrapped
 from asoreconcile.resources.values import (
     Quantity,
     duration_text,

@@ -13,13 +13,7 @@ from typing import Any, TypeVar, overload
 import attrs
 
 from asoreconcile.base.fencing import Fence
-from asoreconcile.base.objects import (
-    JsonObject,
-    copy_json,
-    document_of,
-    gvk_of,
-    key_of,
-)
+from asoreconcile.base.objects import JsonObject, copy_json, document_of, gvk_of, key_of
 from asoreconcile.base.signatures import check_takes
 from asoreconcile.cache.informer import Informer
 from asoreconcile.cache.informers import Informers

@@ -16,13 +16,7 @@ from asoreconcile.base.objects import GroupVersionKind, JsonObject, ObjectKey, c
 from asoreconcile.kube.errors import ApiError
 from asoreconcile.kube.event_encoding import cut
 from asoreconcile.kube.json_patch import changes
-from asoreconcile.webhooks.reviews import (
-    Review,
-    ReviewError,
-    answered,
-    failure,
-    status,
-)
+from asoreconcile.webhooks.reviews import Review, ReviewError, answered, failure, status
 
 _log = Logger(__name__)
 

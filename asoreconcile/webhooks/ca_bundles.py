@@ -26,10 +26,7 @@ from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.create_or_patch import AT_ONCE, retry_on_conflict
 from asoreconcile.kube.errors import NotFoundError
 from asoreconcile.kube.patch import merge_patch
-from asoreconcile.kube.resources import (
-    CUSTOM_RESOURCE_DEFINITIONS,
-    ApiResource,
-)
+from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, ApiResource
 
 
 def _configuration(verb: str) -> ApiResource:

@@ -42,12 +42,7 @@ from asoreconcile.kube.errors import (
 )
 from asoreconcile.kube.resources import SECRETS
 from asoreconcile.kube.retrying import is_passing
-from asoreconcile.webhooks.bundle import (
-    AUTHORITY,
-    CERTIFICATE,
-    KEY,
-    CertificateBundle,
-)
+from asoreconcile.webhooks.bundle import AUTHORITY, CERTIFICATE, KEY, CertificateBundle
 from asoreconcile.webhooks.ca_bundles import (
     Address,
     Trust,

@@ -5,9 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from asoreconcile.azure.controllers.annotation_rules import (
-    annotation_warnings,
-)
+from asoreconcile.azure.controllers.annotation_rules import annotation_warnings
 from asoreconcile.azure.controllers.diagnosis.finding import (
     RESTART_OPERATOR,
     CheckSubject,

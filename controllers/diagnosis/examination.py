@@ -39,10 +39,7 @@ from asoreconcile.azure.controllers.diagnosis.rights import (
     of_rights,
     operator_rights,
 )
-from asoreconcile.azure.controllers.discovery import (
-    OldServerError,
-    read_names,
-)
+from asoreconcile.azure.controllers.discovery import OldServerError, read_names
 from asoreconcile.azure.controllers.workload_tokens import SERVICE_ACCOUNT
 from asoreconcile.azure.reconcile.model.annotations import (
     CREDENTIAL_FROM,

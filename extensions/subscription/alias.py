@@ -13,11 +13,7 @@ from asoreconcile.azure.arm.errors import ArmError
 from asoreconcile.azure.middleware.context import ReconcileContext
 from asoreconcile.azure.middleware.extension_points import DELETE, EVERY_SUCCESS
 from asoreconcile.azure.middleware.extension_set import built_in
-from asoreconcile.azure.middleware.requests import (
-    DeleteRequest,
-    DeleteResult,
-    Success,
-)
+from asoreconcile.azure.middleware.requests import DeleteRequest, DeleteResult, Success
 from asoreconcile.base.objects import JsonObject, annotations, dig
 
 EXTENSIONS = built_in("subscription", "Alias")

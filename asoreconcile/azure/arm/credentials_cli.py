@@ -6,11 +6,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from asoreconcile.azure.arm.credentials import (
-    CloudConfig,
-    Explained,
-    SignInTransport,
-)
+from asoreconcile.azure.arm.credentials import CloudConfig, Explained, SignInTransport
 
 if TYPE_CHECKING:
     from azure.core.credentials import TokenCredential

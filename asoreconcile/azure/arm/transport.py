@@ -16,11 +16,7 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import SplitResult, urlencode, urlsplit
 
-from azure.core.exceptions import (
-    AzureError,
-    ServiceRequestError,
-    ServiceResponseError,
-)
+from azure.core.exceptions import AzureError, ServiceRequestError, ServiceResponseError
 from azure.core.pipeline.transport import HttpRequest, HttpResponse, HttpTransport
 
 from asoreconcile.azure.arm.ca_bundle import (

@@ -16,12 +16,7 @@ from typing import Any, TypeGuard
 
 import attrs
 
-from asoreconcile.azure.catalogue.conversion_data import (
-    EMPTY,
-    Tree,
-    digest,
-    tree_of,
-)
+from asoreconcile.azure.catalogue.conversion_data import EMPTY, Tree, digest, tree_of
 from asoreconcile.azure.catalogue.field_renames import field_renames
 from asoreconcile.azure.catalogue.kinds import (
     Kind,

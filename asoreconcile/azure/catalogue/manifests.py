@@ -26,11 +26,7 @@ from asoreconcile.base.json_size import (
     most_value_bytes,
 )
 from asoreconcile.base.objects import JsonObject
-from asoreconcile.base.yaml_bounds import (
-    MOST_BYTES,
-    check_number,
-    check_yaml,
-)
+from asoreconcile.base.yaml_bounds import MOST_BYTES, check_number, check_yaml
 
 try:
     from yaml import CSafeLoader as _BaseLoader

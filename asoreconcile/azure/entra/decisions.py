@@ -16,11 +16,7 @@ from datetime import datetime
 import attrs
 
 from asoreconcile.azure.arm.condition_error import ConditionError, unusable
-from asoreconcile.azure.entra.desired import (
-    DesiredObject,
-    mark_of,
-    marks_in,
-)
+from asoreconcile.azure.entra.desired import DesiredObject, mark_of, marks_in
 from asoreconcile.azure.entra.kinds import desired_of, kind_of
 from asoreconcile.azure.graph.client import OBJECT_ID, GraphClient
 from asoreconcile.azure.reconcile.model.annotations import (
@@ -29,10 +25,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
     OWN_PREFIX,
     RESOURCE_ID,
 )
-from asoreconcile.azure.reconcile.model.existence import (
-    CREATED_HERE,
-    UNDECIDED,
-)
+from asoreconcile.azure.reconcile.model.existence import CREATED_HERE, UNDECIDED
 from asoreconcile.base.errors import RetryError
 from asoreconcile.base.objects import (
     JsonObject,

@@ -10,19 +10,11 @@ import attrs
 from asoreconcile.azure.non_arm.extension_points import delete_through_extensions
 from asoreconcile.azure.non_arm.owner_in_azure import require_gone
 from asoreconcile.azure.non_arm.resource import ExternalResource
-from asoreconcile.azure.reconcile.engine.object_reconciler import (
-    ObjectReconciler,
-)
+from asoreconcile.azure.reconcile.engine.object_reconciler import ObjectReconciler
 from asoreconcile.azure.reconcile.engine.plan import Step
 from asoreconcile.azure.reconcile.engine.reconciler import STEPS, first_step
-from asoreconcile.azure.reconcile.identity.claim import (
-    require_valid,
-    restore_owner,
-)
-from asoreconcile.azure.reconcile.model.decisions import (
-    ReconcileOutcome,
-    Succeeded,
-)
+from asoreconcile.azure.reconcile.identity.claim import require_valid, restore_owner
+from asoreconcile.azure.reconcile.model.decisions import ReconcileOutcome, Succeeded
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.writes.endings import (
     annotate_success,

@@ -21,13 +21,7 @@ from asoreconcile.azure.sql_users.sessions import Sessions
 from asoreconcile.base import tls
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.fencing import Fence
-from asoreconcile.base.objects import (
-    GroupKind,
-    JsonObject,
-    gvk_of,
-    key_of,
-    spec,
-)
+from asoreconcile.base.objects import GroupKind, JsonObject, gvk_of, key_of, spec
 
 _MAX_PORT = 65_535
 

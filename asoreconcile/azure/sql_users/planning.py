@@ -31,13 +31,7 @@ from asoreconcile.azure.sql_users.user import (
     shown_user,
     stated_record,
 )
-from asoreconcile.base.objects import (
-    JsonObject,
-    annotations,
-    gvk_of,
-    key_of,
-    spec,
-)
+from asoreconcile.base.objects import JsonObject, annotations, gvk_of, key_of, spec
 from asoreconcile.redaction import HIDDEN
 
 

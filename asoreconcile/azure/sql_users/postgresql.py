@@ -19,10 +19,7 @@ import attrs
 
 from asoreconcile.azure.arm.condition_error import unusable
 from asoreconcile.azure.sql_users.dialect import Dialect, queries_of
-from asoreconcile.azure.sql_users.quoting import (
-    ansi_identifier,
-    postgresql_text,
-)
+from asoreconcile.azure.sql_users.quoting import ansi_identifier, postgresql_text
 from asoreconcile.azure.sql_users.server import Session
 from asoreconcile.azure.sql_users.statement import Secret, Statement
 from asoreconcile.azure.sql_users.user import UserIdentity

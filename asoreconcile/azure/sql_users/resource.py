@@ -18,10 +18,7 @@ from asoreconcile.azure.non_arm.extension_points import require_permission
 from asoreconcile.azure.non_arm.owner_in_azure import owner_note
 from asoreconcile.azure.reconcile.model.annotations import RECONCILE_POLICY
 from asoreconcile.azure.reconcile.model.decisions import ReconcileOutcome, Succeeded
-from asoreconcile.azure.reconcile.model.existence import (
-    IfExists,
-    stated_policy,
-)
+from asoreconcile.azure.reconcile.model.existence import IfExists, stated_policy
 from asoreconcile.azure.reconcile.model.policy import LET_GO
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.sql_users.dialect import Dialect

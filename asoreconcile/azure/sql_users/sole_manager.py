@@ -36,13 +36,7 @@ from asoreconcile.azure.sql_users.user import (
     record_of,
     shown_user,
 )
-from asoreconcile.base.objects import (
-    JsonObject,
-    ObjectKey,
-    key_of,
-    spec,
-    uid_of,
-)
+from asoreconcile.base.objects import JsonObject, ObjectKey, key_of, spec, uid_of
 
 
 def require_sole(

@@ -11,10 +11,7 @@ from typing import Any
 
 from asoreconcile.azure.catalogue.body_shape import plain_path
 from asoreconcile.azure.middleware.declared import name_mark
-from asoreconcile.azure.reconcile.model.differences import (
-    IDENTIFYING,
-    Difference,
-)
+from asoreconcile.azure.reconcile.model.differences import IDENTIFYING, Difference
 from asoreconcile.azure.reconcile.model.drift_baseline import DriftBaseline
 from asoreconcile.azure.reconcile.model.normalization import plain
 from asoreconcile.base.objects import JsonObject

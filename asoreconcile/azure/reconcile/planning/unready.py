@@ -9,12 +9,7 @@ from asoreconcile.azure.reconcile.model.conditions import is_ready, ready_of
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.model.owner import owner_target
 from asoreconcile.azure.reconcile.planning.advice import UNSEEN, advice_on, unseen
-from asoreconcile.base.objects import (
-    JsonObject,
-    gvk_of,
-    is_deleting,
-    key_of,
-)
+from asoreconcile.base.objects import JsonObject, gvk_of, is_deleting, key_of
 
 _WAITING = "WaitingForOwner"
 

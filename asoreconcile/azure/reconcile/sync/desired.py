@@ -26,10 +26,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
 )
 from asoreconcile.azure.reconcile.model.differences import Difference, differences
 from asoreconcile.azure.reconcile.model.distinctions import distinctions_of
-from asoreconcile.azure.reconcile.model.drift_baseline import (
-    DriftBaseline,
-    fingerprint,
-)
+from asoreconcile.azure.reconcile.model.drift_baseline import DriftBaseline, fingerprint
 from asoreconcile.azure.reconcile.model.first_creation import is_first_creation
 from asoreconcile.azure.reconcile.model.merged_body import MergeRules, merged
 from asoreconcile.azure.reconcile.model.record_key import RecordKey

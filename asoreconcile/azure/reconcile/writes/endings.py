@@ -6,10 +6,7 @@ from collections.abc import Callable
 
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass, unusable
 from asoreconcile.azure.arm.credentials import CredentialError
-from asoreconcile.azure.arm.errors import (
-    ArmError,
-    ArmTransportError,
-)
+from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
 from asoreconcile.azure.middleware.chain import Extensions
 from asoreconcile.azure.middleware.context import ReconcileContext, SuboperationPending
 from asoreconcile.azure.middleware.extension_points import EVERY_SUCCESS, POST_RECONCILE

@@ -34,10 +34,7 @@ from asoreconcile.azure.reconcile.model.decisions import (
     SetDrifted,
     Succeeded,
 )
-from asoreconcile.azure.reconcile.model.drift_baseline import (
-    DriftBaseline,
-    last_put_of,
-)
+from asoreconcile.azure.reconcile.model.drift_baseline import DriftBaseline, last_put_of
 from asoreconcile.azure.reconcile.model.owner import Owner
 from asoreconcile.azure.reconcile.model.placeholders import placeholders_left
 from asoreconcile.azure.reconcile.model.put_budget import PUT_BUDGET_SPENT, budget_spent

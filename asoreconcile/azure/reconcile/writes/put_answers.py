@@ -33,9 +33,7 @@ from asoreconcile.azure.reconcile.writes.external_deletion import (
     is_recreated,
     what_to_do,
 )
-from asoreconcile.azure.reconcile.writes.recorded_operation import (
-    clear_token,
-)
+from asoreconcile.azure.reconcile.writes.recorded_operation import clear_token
 from asoreconcile.azure.reconcile.writes.recreation import after_refusal
 from asoreconcile.base.objects import status
 
