@@ -321,6 +321,15 @@ def test_a_restart_makes_no_other_credential(world, cluster):
     assert made(world) == 1
 
 
+def test_k3_metadata_of_an_exported_secret_makes_no_other_credential(world, cluster):
+    """A tool that copies Secrets annotates them; so does a restored cluster."""
+    for number in range(3):
+        note = {"metadata": {"annotations": {"copied-by": f"tool {number}"}}}
+        world.client.patch(SECRETS, ObjectKey("default", "hcp"), note)
+        sync(world, cluster)
+    assert made(world) == 1
+
+
 def test_a_credential_is_renewed_without_a_sync_period_too(world, cluster):
     world.kind_of(cluster).requeue_backoff.sync_period_seconds = None
     result = world.run(cluster)

@@ -40,7 +40,7 @@ from asoreconcile.azure.reconcile.exports.export_expressions import (
 from asoreconcile.azure.reconcile.exports.export_plan import (
     ExportTarget,
     catalogued_config_maps,
-    is_current,
+    content_of,
     is_owned,
     merged,
     refused,
@@ -145,7 +145,7 @@ class Exporter:
     def _write(
         self, secrets: Sequence[Export], config_maps: Sequence[Export]
     ) -> dict[str, str]:
-        """Write all targets; return the resource versions of the Secrets by name."""
+        """Write all targets; return a hash of each Secret's content by name."""
         failures: list[ConditionError] = []
         written: dict[str, str] = {}
         # Extensions name Secrets of their own.
@@ -154,11 +154,10 @@ class Exporter:
             for found in merged(resource, exports):
                 target = self._marked(found) if resource is SECRETS else found
                 try:
-                    version = write(
-                        self.operator.client, self.patcher, resource, target
-                    )
+                    stored = write(self.operator.client, self.patcher, resource, target)
                     if resource is SECRETS:
-                        written[target.name] = version
+                        key = self.operator.record_key()
+                        written[target.name] = key.keyed_hash(content_of(stored))
                 except ConditionError as error:
                     failures.append(error)  # the other targets are still tried
         # Only if all were written: the record would keep the others from being tried.
@@ -226,10 +225,12 @@ class Exporter:
         """
         if record is None:
             return not names
+        key = self.operator.record_key()
         return names <= record.secrets.keys() and all(
             (present := self._target(SECRETS, name)) is not None
-            and is_current(present, self.patcher.obj, version)
-            for name, version in sorted(record.secrets.items())
+            and is_owned(present, self.patcher.obj)
+            and key.is_hash_of(content_of(present), of)
+            for name, of in sorted(record.secrets.items())
         )
 
     def _are_there(self, current: JsonObject) -> bool:

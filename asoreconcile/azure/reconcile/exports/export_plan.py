@@ -12,7 +12,9 @@ from collections.abc import Iterable, Mapping
 import attrs
 
 from asoreconcile.azure.arm.condition_error import ConditionError
+from asoreconcile.azure.catalogue.reserved import EXPORT_MARK
 from asoreconcile.azure.middleware.requests import Export
+from asoreconcile.base import jsontext
 from asoreconcile.base.objects import (
     GroupVersionKind,
     JsonObject,
@@ -21,7 +23,6 @@ from asoreconcile.base.objects import (
     key_of,
     labels,
     owner_references,
-    resource_version,
     spec,
     status,
     uid_of,
@@ -156,11 +157,10 @@ def invalid(
     )
 
 
-def is_current(present: JsonObject, owner: JsonObject, version: str) -> bool:
-    """Return whether a target belongs to the owner and has the recorded resource
-    version.
-    """
-    return resource_version(present) == version and is_owned(present, owner)
+def content_of(target: JsonObject) -> str:
+    """Return the values and the mark of an exported Secret as one text, for a hash."""
+    content = [target.get("data") or {}, annotations(target).get(EXPORT_MARK)]
+    return jsontext.dumps(content, sort_keys=True).decode()
 
 
 def catalogued_config_maps(obj: JsonObject, paths: Mapping[str, str]) -> list[Export]:

@@ -10,7 +10,7 @@ from asoreconcile.azure.reconcile.exports.export_plan import (
 )
 from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
 from asoreconcile.base.errors import RetryError
-from asoreconcile.base.objects import JsonObject, ObjectKey, resource_version, uid_of
+from asoreconcile.base.objects import JsonObject, ObjectKey, uid_of
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.errors import (
     AlreadyExistsError,
@@ -29,15 +29,15 @@ def write(
     patcher: PatchHelper,
     resource: ApiResource,
     target: ExportTarget,
-) -> str:
-    """Write one target if it differs, and return its resource version afterwards.
+) -> JsonObject:
+    """Write one target if it differs, and return it as it is afterwards.
 
     patcher: the exporting object's working copy. Blocking: a read, and a write if the
     target differs. Raises ConditionError for a target that is not ours or that the API
     server refuses. Rules: R9.1, R9.7, D14.
     """
     try:
-        return resource_version(_written(client, patcher, resource, target))
+        return _written(client, patcher, resource, target)
     except InvalidError as error:
         if is_another_object(error):
             raise RetryError(

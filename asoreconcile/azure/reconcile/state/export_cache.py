@@ -1,10 +1,10 @@
 """Records the exported Secrets, and decides when their values are fetched again. Pure.
 
-An annotation of the object records a fingerprint of the inputs of its Secrets, their
-resource versions, and the time at which a new credential has to be made. Values that
-Azure only shows are fetched again at syncs, because they may change in Azure. A request
-that makes a credential is not repeated without need, because every credential stays
-valid.
+An annotation of the object records a fingerprint of the inputs of its Secrets, a keyed
+hash of their content, and the time at which a new credential has to be made. Values
+that Azure only shows are fetched again at syncs, because they may change in Azure. A
+request that makes a credential is not repeated without need, because every credential
+stays valid.
 """
 
 import hashlib
@@ -43,7 +43,7 @@ _RENEWAL_RETRY_SECONDS = 900.0
 class ExportRecord:
     """The last export of an object's Secrets, as recorded in the annotation.
 
-    of: the fingerprint of the inputs. secrets: resource version by name.
+    of: the fingerprint of the inputs. secrets: keyed hash of the content by name.
     uses_status: whether values came from the status. renew_at: when the credential that
     was made has to be replaced, in seconds since the epoch; None if none was made.
     """
