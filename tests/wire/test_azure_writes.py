@@ -241,9 +241,11 @@ def test_a_sync_that_looks_first_writes_only_when_it_repairs(world):
     step = Steps(world, group)
     assert [step() for _ in range(2)] == [([], []), ([], [])]
     by_hand(world, group, tags={"team": "blue"})
-    # The attempt is noted before the PUT: the status is the same again after it.
-    assert [step() for _ in range(2)] == [
+    # The attempt is noted before the PUT, and its end with the next look: the status is
+    # the same again after it.
+    assert [step() for _ in range(3)] == [
         (["note"], ["Drift", "BeginCreateOrUpdate"]),
+        (["note"], []),
         ([], []),
     ]
 
@@ -263,7 +265,7 @@ def test_a_repair_after_which_azure_goes_on_working(world):
             ["note", "status"],
             ["ForeignValuesReplaced", "Drift", "BeginCreateOrUpdate"],
         ),
-        (["status"], []),  # as the next look at it finds it
+        (["note", "status"], []),  # as the next look at it finds it
         ([], []),
     ]
 

@@ -16,7 +16,6 @@ from asoreconcile.azure.reconcile.model.annotations import (
     PAUSED,
     RECONCILE_POLICY,
     WAIT_FOR_REFERENCES,
-    stated,
 )
 from asoreconcile.azure.reconcile.model.existence import IF_EXISTS
 from asoreconcile.azure.reconcile.model.policy import Policy
@@ -61,9 +60,9 @@ def not_understood(
 
     own, inherited: the annotations of the object and of its Namespace.
     """
-    value = stated(name, own, inherited)
+    value = own.get(name) or inherited.get(name)
     known = [str(one.value) for one in type(default)]
-    if value in ("", *known):
+    if not value or value in known:
         return ""
     whose = "annotation" if own.get(name) else "the Namespace's annotation"
     return (
