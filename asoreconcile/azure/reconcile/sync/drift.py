@@ -241,12 +241,16 @@ def _repair(
     found, where = marks(open_) | vanished, _at(open_)
     places = vanished.union(map(place_of, open_))
     lasting: tuple[Effect, ...] = ()
-    repairs = facts.repair_attempts.most_for(places)
+    most_for = facts.repair_attempts.most_for
+    fought = [one for one in open_ if most_for([place_of(one)]) >= _MOST_REPAIRS]
+    repairs = most_for(places)
     if repairs >= _MOST_REPAIRS:
-        lasting = drifted(_kept(facts, learnt.known), _undone(facts, where))
+        lasting = drifted(_kept(facts, learnt.known), _undone(facts, _at(fought)))
         doubled = _FIRST_PAUSE_SECONDS * 2.0 ** min(repairs - _MOST_REPAIRS, 10)
         pause = min(doubled, _LONGEST_PAUSE_SECONDS)
-        if facts.now - facts.repair_attempts.at < pause:
+        is_early = facts.now - facts.repair_attempts.at < pause
+        # Another place than those of the fight is put at once.
+        if is_early and len(fought) == len(open_):
             read = Read(facts.have)
             return Decision((*lasting, CountSync("drift")), read)
     attempts = facts.repair_attempts.started(found, places, at=facts.now)

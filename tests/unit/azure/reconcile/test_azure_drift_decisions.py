@@ -309,6 +309,18 @@ def test_another_value_each_time_is_the_same_fight(path, kind):
     assert puts == 6
 
 
+def test_k4_a_fight_over_one_value_delays_no_repair_of_another():
+    tried = RepairAttempts(frozenset(), {SIZE: 7}, at=1000.0)
+    opened = Difference("properties/publicNetworkAccess", "value", "Off", "On")
+    decided = decide(found=[CHANGED, opened], repair_attempts=tried, now=1001.0)
+    assert decided.then == PUT
+    (counted,) = (e for e in decided.effects if isinstance(e, UpdateMemory))
+    assert counted.repair_attempts.repairs == {SIZE: 8, opened.path: 1}
+    (shown,) = (e for e in decided.effects if isinstance(e, SetDrifted))
+    assert SIZE in shown.message
+    assert opened.path not in shown.message
+
+
 @pytest.mark.parametrize("is_period_over", [True, False])
 @pytest.mark.parametrize("mode", [SyncMode.COMPARE, SyncMode.REPORT])
 def test_a_failed_resource_is_put_once_in_a_period(is_period_over, mode):
