@@ -42,7 +42,11 @@ from asoreconcile.azure.arm.provisioning_state import (
     provisioning_state,
     status_word,
 )
-from asoreconcile.azure.arm.response import ArmResponse, BrokenBodyError
+from asoreconcile.azure.arm.response import (
+    PERHAPS_A_PROXY,
+    ArmResponse,
+    BrokenBodyError,
+)
 from asoreconcile.azure.arm.tokens import DELETE, RESOURCE, Token, TokenShape
 from asoreconcile.base.objects import JsonObject
 
@@ -105,6 +109,9 @@ class _Poll:
         # Not followed: it would send the bearer token to any host.
         if status >= 300:
             return self._unreadable("Azure redirects the monitor")
+        if self.answer.is_foreign:
+            page = f"a page in place of an answer{PERHAPS_A_PROXY}"
+            return self._read_failed(self._protocol(page))
         try:
             body = self.answer.json_object
         except BrokenBodyError as broken:

@@ -156,6 +156,7 @@ TROUBLE = {
     **{f"D3-{status}": answer(status) for status in (408, 429, 500, 502, 503, 504)},
     "L15-html": ArmResponse(503, {}, b"<html>Service unavailable</html>"),
     "L15-html-200": ArmResponse(200, {}, b"<html>try later</html>"),
+    "L15-html-empty": ArmResponse(200, {"content-type": "text/html"}),
     "L15-cut-short": ArmResponse(200, {}, b'{"status": "Succ'),
 }
 
