@@ -18,6 +18,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
     RESOURCE_ID,
 )
 from asoreconcile.azure.reconcile.model.claim_record import Standing, claim_of
+from asoreconcile.azure.reconcile.model.existence import IF_EXISTS
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.model.record_key import RecordKey
 from asoreconcile.base.errors import RetryError
@@ -360,6 +361,25 @@ def test_who_only_reads_may_share_the_id_and_its_deletion_sends_nothing(world, p
     assert world.settle(reader) is None
     assert deletes(world) == 0
     assert "accepted no PUT" in told(world, reader, "NotDeletedInAzure")[-1][-1]
+
+
+@pytest.mark.parametrize("where", ["here", "elsewhere"])
+def test_an_object_that_observes_neither_takes_over_nor_holds_a_deletion(
+    world, pair, where
+):
+    manager, reader = pair
+    if where == "elsewhere":
+        world.delete(reader)
+        reader = elsewhere(world)
+        world.apply(reader)
+    world.settle(manager)
+    world.annotate(reader, **{IF_EXISTS: "observe"})
+    assert world.settle(reader)
+    world.delete(manager)
+    assert world.settle(manager) is None
+    assert (puts(world), deletes(world)) == (1, 1)
+    world.run(reader)
+    assert world.ready(reader)["reason"] == "AzureResourceNotFound"
 
 
 def test_an_object_that_is_not_claimed_yet_keeps_nobody_out(world, pair):

@@ -4,8 +4,8 @@ Otherwise they would overwrite each other, and the deletion of one would delete 
 other's resource. The manager is the object that recorded a claim first
 (`claim_record`). A resource that Azure Service Operator, or an operator with another
 key, has managed counts as a claim later than every recorded one. An object that has
-claimed nothing manages nothing. An object that only reads (policy `skip`) may share an
-id.
+claimed nothing manages nothing. An object that only reads (`skip`, `observe`) may share
+an id.
 """
 
 from collections.abc import Iterable, Iterator
@@ -28,6 +28,11 @@ from asoreconcile.azure.reconcile.model.claim_record import (
     claim_of,
     has_lapsed,
     shows_id,
+)
+from asoreconcile.azure.reconcile.model.existence import (
+    IfExists,
+    is_undecided,
+    stated_policy,
 )
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.model.policy import policy_of
@@ -294,7 +299,8 @@ def writes(
 ) -> bool:
     """Return whether the policy of an object lets it write, or cannot be read.
 
-    is_live: whether the Namespace is read now.
+    An object that only observes a resource does not write. is_live: whether the
+    Namespace is read now.
     """
     namespace, of_namespace = key_of(obj).namespace, operator.namespace_annotations
     inherited = (
@@ -302,5 +308,9 @@ def writes(
         if is_live
         else of_namespace(namespace)
     )
-    policy = policy_of(annotations(obj), inherited, operator.default_policy)
+    own = annotations(obj)
+    is_free = is_undecided(own) or not has_finalizer(obj, FINALIZER)
+    if is_free and stated_policy(own, inherited) is IfExists.OBSERVE:
+        return False
+    policy = policy_of(own, inherited, operator.default_policy)
     return policy is None or policy.writes
