@@ -114,45 +114,37 @@ def problems(
     return found
 
 
+@attrs.define(eq=False)
 class CrdWatcher:
-    """`runtime.reconciler.Reconciler` for one key, `ALL_KINDS`."""
+    """`runtime.reconciler.Reconciler` for one key, `ALL_KINDS`.
 
-    def __init__(
-        self,
-        client: KubeClient,
-        catalogue: Catalogue,
-        kinds: Kinds,
-        *,
-        crds: Callable[[], Mapping[GroupKind, CrdState] | None],
-        clock: Clock,
-        expected: Iterable[GroupKind] = (),
-        converts: bool = False,
-        leader: Callable[[], LeaderNote] = LeaderNote,
-    ) -> None:
-        """crds: returns the existing CRDs of our kinds (`Definitions.states`); None if
-        they are not listed yet.
-        expected: kinds that should run, whether their CRDs exist or not.
-        converts: whether this process, or another one of the cluster, serves conversion
-        reviews.
-        leader: returns the note of another process that leads.
-        """
-        self._client = client
-        self._catalogue = catalogue
-        self._kinds = kinds
-        self._crds = crds
-        self._converts = converts
-        self._leader = leader
-        self._was_ready: Callable[[], bool] = lambda: False
-        self._expected = {*expected}
-        self._late: Collection[GroupKind] = ()
-        self._refused: Mapping[GroupKind, str] = {}
-        self._reported: Mapping[GroupKind, KindProblem] = {}
-        self.failed: Mapping[GroupKind, str] = {}
-        """Kinds that are served and could not be started, and the type of what was
-        raised; they are tried again."""
-        self._backoff = ItemExponential(
-            _FIRST_RETRY_SECONDS, _LAST_RETRY_SECONDS, clock=clock
-        )
+    crds: returns the existing CRDs of our kinds (`Definitions.states`); None if they
+    are not listed yet. expected: kinds that should run, whether their CRDs exist or
+    not. converts: whether this process, or another one of the cluster, serves
+    conversion reviews. leader: returns the note of another process that leads.
+    failed: kinds that are served and could not be started, and the type of what was
+    raised; they are tried again.
+    """
+
+    _client: KubeClient
+    _catalogue: Catalogue
+    _kinds: Kinds
+    _crds: Callable[[], Mapping[GroupKind, CrdState] | None]
+    _clock: Clock
+    _expected: Collection[GroupKind] = ()
+    _converts: bool = False
+    _leader: Callable[[], LeaderNote] = LeaderNote
+    _was_ready: Callable[[], bool] = attrs.field(init=False, default=lambda: False)
+    _late: Collection[GroupKind] = attrs.field(init=False, default=())
+    _refused: Mapping[GroupKind, str] = attrs.field(init=False, factory=dict)
+    _reported: Mapping[GroupKind, KindProblem] = attrs.field(init=False, factory=dict)
+    failed: Mapping[GroupKind, str] = attrs.field(init=False, factory=dict)
+    _backoff: ItemExponential = attrs.field(init=False)
+
+    @_backoff.default
+    def _retries(self) -> ItemExponential:
+        first, last = _FIRST_RETRY_SECONDS, _LAST_RETRY_SECONDS
+        return ItemExponential(first, last, clock=self._clock)
 
     def setup_with(
         self, app: Application, crds: Informer, definitions: Definitions
@@ -218,7 +210,7 @@ class CrdWatcher:
             stored={kind: crd.stored for kind, crd in (crds or {}).items()},
         )
         running = self._kinds.versions()
-        self._expected |= running.keys()
+        self._expected = {*self._expected, *running}
         for group_kind, version in running.items():
             # By identity: the catalogue has one object for each version of a kind.
             if (

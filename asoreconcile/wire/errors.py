@@ -1,5 +1,5 @@
-"""Errors without a response. Pure, except for checking what resource the process
-lacks.
+"""Errors of requests that got no response. Pure, except for a check of which resource
+the process lacks, such as file descriptors.
 """
 
 import errno

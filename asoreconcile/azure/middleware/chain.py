@@ -87,18 +87,13 @@ class ChainRow:
     end: str
 
 
+@attrs.frozen(eq=False)
 class Extensions:
     """All chains of a process. Made by `compose`; immutable, safe from any thread."""
 
-    def __init__(
-        self,
-        chains: Mapping[tuple[str, GroupKind], NextCall],
-        everywhere: Mapping[str, NextCall],
-        rows: Sequence[ChainRow],
-    ) -> None:
-        self._chains = chains
-        self._everywhere = everywhere
-        self._rows = tuple(rows)
+    _chains: Mapping[tuple[str, GroupKind], NextCall]
+    _everywhere: Mapping[str, NextCall]
+    _rows: tuple[ChainRow, ...]
 
     @classmethod
     def compose(
@@ -134,7 +129,7 @@ class Extensions:
             rows.append(_row(point, kind, links))
         rows.sort(key=lambda row: (row.kind, row.point))
         everywhere = {one.name: ends.get(one, one.default) for one in POINTS}
-        return cls(chains, everywhere, rows)
+        return cls(chains, everywhere, tuple(rows))
 
     @classmethod
     def of_catalogue(

@@ -44,7 +44,8 @@ FindSignIn = Callable[[UserLookups, DatabaseServer], SignIn]
 class UserKind:
     """One kind of users.
 
-    find_server, find_sign_in: raise ConditionError, and the errors of a lookup.
+    find_server, find_sign_in: functions that raise ConditionError, and the errors of
+    a lookup.
     """
 
     dialect: Dialect

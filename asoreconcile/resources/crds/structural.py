@@ -295,13 +295,23 @@ def _nested(schema: Any, at: str, *, either: bool = False) -> Iterator[Cause]:
 
 
 def _complete(schema: JsonObject, at: str) -> Iterator[Cause]:
-    """Yield the fields that only the junctors of a root name."""
-    for name in (*_JUNCTORS, "not"):
-        named = schema.get(name) or ()
-        for index, part in enumerate(named if name != "not" else (named,)):
-            here = f"{at}.{name}" if name == "not" else f"{at}.{name}[{index}]"
-            if part:
-                yield from _named_outside(part, schema, at, here)
+    """Yield an error for each field of a root's junctors that the root does not
+    have.
+    """
+    for _, place, part in _junctors(schema):
+        if part:
+            yield from _named_outside(part, schema, at, f"{at}.{place}")
+
+
+def _junctors(schema: JsonObject) -> Iterator[tuple[str, str, Any]]:
+    """Yield each schema in the junctors of a schema, after the junctor's name and the
+    place in it, such as `allOf` and `allOf[0]`.
+    """
+    for name in _JUNCTORS:
+        for index, part in enumerate(schema.get(name) or ()):
+            yield name, f"{name}[{index}]", part
+    if schema.get("not"):
+        yield "not", "not", schema["not"]
 
 
 def _named_outside(
@@ -310,11 +320,9 @@ def _named_outside(
     if not isinstance(schema, dict):
         yield required(at, f"because it is defined in {here}")
         return
-    for name in (*_JUNCTORS, "not"):
-        named = part.get(name) or ()
-        for inner in named if name != "not" else (named,):
-            if inner:
-                yield from _named_outside(inner, schema, at, f"{here}.{name}")
+    for name, _, inner in _junctors(part):
+        if inner:
+            yield from _named_outside(inner, schema, at, f"{here}.{name}")
     if isinstance(items := part.get("items"), dict):
         yield from _named_outside(
             items, schema.get("items"), f"{at}.items", f"{here}.items"
@@ -414,11 +422,8 @@ def _inner_causes(
                 changes["no_defaults"] = f"in top-level {name}"
         here = f"{at}.properties[{name}]"
         yield from _keyword_causes(part, here, around.inside(**changes))
-    for name in (*_JUNCTORS, "not"):
-        named = schema.get(name) or ()
-        for index, part in enumerate(named if name != "not" else (named,)):
-            here = f"{at}.{name}" if name == "not" else f"{at}.{name}[{index}]"
-            yield from _keyword_causes(part, here, around.inside(places=None))
+    for _, place, part in _junctors(schema):
+        yield from _keyword_causes(part, f"{at}.{place}", around.inside(places=None))
     loose = {} if schema.get(LIST_TYPE) == "map" else {"loose": at}
     yield from _keyword_causes(
         schema.get("items"), f"{at}.items", around.inside(**loose)

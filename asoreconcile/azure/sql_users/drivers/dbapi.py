@@ -5,23 +5,23 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
+import attrs
+
 from asoreconcile.azure.sql_users.server import ServerError
 from asoreconcile.azure.sql_users.statement import Statement
 
 _VALUE = re.compile(r"(?<!:):([a-z]+)")
 
 
+@attrs.define(eq=False)
 class DriverSession:
-    """The parts of a `server.Session` that all drivers share."""
+    """The parts of a `server.Session` that all drivers share.
 
-    def __init__(
-        self, connection: Any, failure: Callable[[Exception], ServerError]
-    ) -> None:
-        """failure: converts an exception of the driver; its text must not show the
-        statement.
-        """
-        self._connection = connection
-        self._failure = failure
+    failure: converts an exception of the driver; its text must not show the statement.
+    """
+
+    _connection: Any
+    _failure: Callable[[Exception], ServerError]
 
     def close(self) -> None:
         """Close the connection, see `server.Session.close`."""
@@ -38,21 +38,14 @@ class DriverSession:
         raise failure
 
 
+@attrs.define(eq=False)
 class DbApiSession(DriverSession):
-    """A session over the Python database API (PEP 249), style pyformat."""
+    """A session over the Python database API (PEP 249), style pyformat.
 
-    def __init__(
-        self,
-        connection: Any,
-        failure: Callable[[Exception], ServerError],
-        *,
-        quote: Callable[[str], str] | None = None,
-    ) -> None:
-        """quote: quotes a value of a query; without it the driver sends values
-        separately. failure: see `DriverSession`.
-        """
-        super().__init__(connection, failure)
-        self._quote = quote
+    quote: quotes a value of a query; without it the driver sends values separately.
+    """
+
+    _quote: Callable[[str], str] | None = None
 
     def query(self, sql: str, **values: str) -> Sequence[Sequence[Any]]:
         """Run a query, see `server.Session.query`."""
