@@ -122,8 +122,8 @@ class CrdWatcher:
     are not listed yet. expected: kinds that should run, whether their CRDs exist or
     not. converts: whether this process, or another one of the cluster, serves
     conversion reviews. leader: returns the note of another process that leads.
-    failed: kinds that are served and could not be started, and the type of what was
-    raised; they are tried again.
+    failed: kinds that are served and could not be started, each with the type of the
+    exception; they are tried again.
     """
 
     _client: KubeClient

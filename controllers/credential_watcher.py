@@ -113,16 +113,10 @@ class CredentialWatcher:
                     yield kind, entry
 
 
-class NamedCredentials:
-    """The Secrets that objects name as their credential. Safe from any thread."""
-
-    def __init__(self, kinds: KindRegistry) -> None:
-        self._kinds = kinds
-
-    def __call__(self, secret: ObjectKey) -> bool:
-        name = str(secret)
-        running = self._kinds.running().values()
-        return any(kind.informer.by_index(_INDEX, name) for kind in running)
+def is_named_credential(kinds: KindRegistry, secret: ObjectKey) -> bool:
+    """Return whether an object names a Secret as its credential. Any thread."""
+    running, name = kinds.running().values(), str(secret)
+    return any(kind.informer.by_index(_INDEX, name) for kind in running)
 
 
 def index_credentials(informer: Informer) -> None:

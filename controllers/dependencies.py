@@ -1,10 +1,11 @@
 """Build the dependencies that all reconciles share. Loaded with the first object."""
 
 from collections.abc import Callable
+from functools import partial
 
 from asoreconcile.azure.arm.collection_reads import CollectionReads
 from asoreconcile.azure.catalogue.kinds import Catalogue
-from asoreconcile.azure.controllers.credential_watcher import NamedCredentials
+from asoreconcile.azure.controllers.credential_watcher import is_named_credential
 from asoreconcile.azure.controllers.kind_registry import KindRegistry
 from asoreconcile.azure.controllers.namespace_annotations import NamespaceAnnotations
 from asoreconcile.azure.controllers.protected_objects import ProtectedObjects
@@ -86,7 +87,7 @@ def shared_dependencies(
         count_confirmation=syncs.count_confirmation,
         predecessor_renewed=lambda: app.predecessor_renewed,
         expressions=lambda: expressions,
-        is_credential=NamedCredentials(kinds),
+        is_credential=partial(is_named_credential, kinds),
         record_key=record_key,
         is_granted=ReferenceGrants(app.client, kinds.objects_with_arm_id, record_key),
         objects_with_arm_id=kinds.objects_with_arm_id,

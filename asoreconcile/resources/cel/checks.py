@@ -5,14 +5,14 @@ refused together with its CRD, so that users do not rely on a rule that never ru
 """
 
 import json
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from typing import Any
 
 from asoreconcile.base.objects import JsonObject
 from asoreconcile.resources.cel import budget
 from asoreconcile.resources.cel.engine import CelMissingError, RuleError
 from asoreconcile.resources.cel.rule_programs import program, typed_text
-from asoreconcile.resources.cel.types import TypedEngine, type_of
+from asoreconcile.resources.cel.types import type_of, typed_compiler
 from asoreconcile.resources.crds.cause import Cause
 from asoreconcile.resources.crds.structural import EMBEDDED, RULES, schemas_at
 
@@ -28,16 +28,16 @@ def causes(schema: JsonObject, at: str, places: Container[str]) -> Iterator[Caus
             continue
         found = type_of(part, is_root=here == at or bool(part.get(EMBEDDED)))
         try:
-            engine = TypedEngine(found) if found else None
+            type_in = typed_compiler(found) if found else None
         except CelMissingError:
-            engine = None  # reported for each rule
+            type_in = None  # reported for each rule
         for index, rule in enumerate(part[RULES]):
-            yield from _compiled(engine, rule, f"{here}.{RULES}[{index}]")
+            yield from _compiled(type_in, rule, f"{here}.{RULES}[{index}]")
     yield from budget.causes(schema, at, places)
 
 
 def _compiled(
-    engine: TypedEngine | None, rule: Mapping[str, Any], at: str
+    type_in: Callable[[str], str] | None, rule: Mapping[str, Any], at: str
 ) -> Iterator[Cause]:
     for field, wanted, message in (
         ("rule", "BOOL", "cel expression must evaluate to a bool"),
@@ -47,7 +47,7 @@ def _compiled(
             continue
         try:
             program(rule, field)
-            given = engine.gives(typed_text(rule, field)) if engine else "DYN"
+            given = type_in(typed_text(rule, field)) if type_in else "DYN"
         except CelMissingError as error:
             yield Cause(f"{at}.{field}", "FieldValueNotSupported", str(error))
             return

@@ -86,25 +86,19 @@ def _object_type(schema: JsonObject, *, is_root: bool) -> SchemaType | None:
     return SchemaType("OBJECT", None, fields)
 
 
-class TypedEngine:
-    """Compiles expressions over `self` and `oldSelf` of a schema. Raises RuleError for
-    one whose types do not fit.
+def typed_compiler(found: SchemaType) -> Callable[[str], str]:
+    """Return a function that returns the name of an expression's type, over `self` and
+    `oldSelf` of a schema. That function raises RuleError if the types do not fit.
     """
-
-    def __init__(self, found: SchemaType) -> None:
-        messages = _Messages()
-        own = messages.type_of(found)
-        self._compile = engine.typed_compiler(
-            lambda library: (
-                {name: own(library) for name in ("self", "oldSelf", "old__value")}
-                | {"old__is": library.Type.BOOL}
-            ),
-            messages.pool(),
-        )
-
-    def gives(self, text: str) -> str:
-        """Return the name of an expression's type."""
-        return self._compile(text)
+    messages = _Messages()
+    own = messages.type_of(found)
+    return engine.typed_compiler(
+        lambda library: (
+            {name: own(library) for name in ("self", "oldSelf", "old__value")}
+            | {"old__is": library.Type.BOOL}
+        ),
+        messages.pool(),
+    )
 
 
 class _Messages:

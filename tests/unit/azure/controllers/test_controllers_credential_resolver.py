@@ -3,6 +3,7 @@
 import base64
 import traceback
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from threading import Barrier, Event
 
 import attrs
@@ -18,9 +19,9 @@ from asoreconcile.azure.controllers.credential_resolver import (
 )
 from asoreconcile.azure.controllers.credential_watcher import (
     CredentialWatcher,
-    NamedCredentials,
     index_credentials,
     is_change,
+    is_named_credential,
 )
 from asoreconcile.azure.reconcile.model.annotations import (
     CREDENTIAL_FROM,
@@ -756,7 +757,7 @@ def test_a_secret_that_another_program_owns_is_a_credential(cluster, connections
 
 
 def test_which_secrets_objects_name_is_known(kinds):
-    is_credential = NamedCredentials(kinds)
+    is_credential = partial(is_named_credential, kinds)
     assert is_credential(ObjectKey("ns", "own"))
     assert not is_credential(ObjectKey("ns", "other"))
     assert not is_credential(ObjectKey("elsewhere", "own"))

@@ -12,15 +12,16 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 import attrs
 
 from asoreconcile.azure.arm import ids
+from asoreconcile.azure.arm.bearer import ForeignHostError
 from asoreconcile.azure.arm.client import ArmClient
 from asoreconcile.azure.arm.credentials import CredentialError
-from asoreconcile.azure.arm.errors import stated_resource
+from asoreconcile.azure.arm.errors import ArmError, ArmTransportError, stated_resource
 from asoreconcile.azure.arm.ids import ArmId
 from asoreconcile.azure.arm.response import PERHAPS_A_PROXY
 from asoreconcile.azure.catalogue.arm_to_spec import to_spec
 from asoreconcile.azure.catalogue.kinds import Catalogue
 from asoreconcile.azure.catalogue.status import status_of
-from asoreconcile.azure.middleware.chain import Extensions
+from asoreconcile.azure.middleware.chain import ExtensionFailedError, Extensions
 from asoreconcile.azure.middleware.extension_points import IMPORT
 from asoreconcile.azure.middleware.extension_set import ExtensionSet
 from asoreconcile.azure.middleware.requests import (
@@ -31,7 +32,6 @@ from asoreconcile.azure.middleware.requests import (
 )
 from asoreconcile.azure.reconcile.model.annotations import RESOURCE_ID
 from asoreconcile.azure.reconcile.planning.patient_reads import PatientReads
-from asoreconcile.azure.reconcile.planning.resource_import import failures
 from asoreconcile.azure.reconcile.planning.resource_import.child_types import (
     RESOURCE_GROUPS,
     ChildTypes,
@@ -49,6 +49,7 @@ from asoreconcile.azure.reconcile.planning.resource_import.options import Import
 from asoreconcile.azure.reconcile.planning.resource_import.report import (
     ImportOutcome,
     ImportReport,
+    ImportStatus,
     Reporter,
 )
 from asoreconcile.base.clock import Clock, SystemClock
@@ -57,6 +58,19 @@ from asoreconcile.base.objects import GroupKind, JsonObject, annotations
 
 # An api-version of Microsoft.Resources.
 _GROUP_API_VERSION = "2021-04-01"
+_READ_FAILURES = (ArmError, ArmTransportError, ExtensionFailedError, ForeignHostError)
+# A list of a type that the place does not have: nothing is missing.
+_NO_SUCH_LIST = frozenset(
+    {
+        "BadRequest",
+        "NoRegisteredProviderFound",
+        "RequestUrlInvalid",
+        "ResourceTypeNotSupported",
+        "UnsupportedFeature",
+        "UnsupportedResourceType",
+        "ValidationFailed",
+    }
+)
 
 
 class NotImportableError(AsoreconcileError):
@@ -206,8 +220,8 @@ class ResourceImporter:
         request = Import(resource.version, _skeleton(resource), resource.owner_id)
         try:
             result = self._extensions.chain(IMPORT, kind)(request)
-        except failures.READ_FAILURES as error:
-            status, reason = failures.of_resource(error, expected=resource.expected)
+        except _READ_FAILURES as error:
+            status, reason = _unread_resource(error, expected=resource.expected)
             return _Finding(ImportOutcome(text, kind, status, reason))
         body = self._bodies.pop(resource.key, None)
         if isinstance(result, Skipped) or body is None:
@@ -243,8 +257,8 @@ class ResourceImporter:
         try:
             api_version = _GROUP_API_VERSION if of is None else of.api_version
             entries = [*self._reads.list(task.path, api_version)]
-        except failures.READ_FAILURES as error:
-            reason = failures.of_list(error)
+        except _READ_FAILURES as error:
+            reason = _unread_list(error)
             if of is None:
                 reason = reason or "cannot be listed: it does not exist"
             return _Finding(_failed(task.path, reason, kind) if reason else None)
@@ -311,3 +325,32 @@ def _unreadable(path: str, arm_ids: Sequence[ArmId | None]) -> ImportOutcome | N
         return None
     reason = f"{count} entries without an id are left out{PERHAPS_A_PROXY}"
     return _failed(path, reason)
+
+
+def _unread_resource(error: Exception, *, expected: bool) -> tuple[ImportStatus, str]:
+    """Return status and reason of a resource that could not be read.
+
+    expected: whether the resource must exist.
+    """
+    if isinstance(error, ArmError) and error.is_not_found:
+        return ("failed" if expected else "skipped"), "the resource does not exist"
+    return "failed", _reason(error)
+
+
+def _unread_list(error: Exception) -> str:
+    """Return why a list failed, or "" if the resource has no such list."""
+    if isinstance(error, ArmError):
+        codes = (error.code, *error.codes)
+        if error.is_not_found or (
+            error.status == 400 and not _NO_SUCH_LIST.isdisjoint(codes)
+        ):
+            return ""
+    return f"cannot be listed: {_reason(error)}"
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, ArmError):
+        if error.status == 403:
+            return f"access is forbidden ({error.code})"
+        return f"{error.status} {error.code}: {error.message}"
+    return str(error)

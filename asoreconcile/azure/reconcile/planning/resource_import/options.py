@@ -9,10 +9,6 @@ from asoreconcile.azure.reconcile.model.policy import Policy
 from asoreconcile.base.objects import GroupKind
 
 
-def _every(_: Kind) -> bool:
-    return True
-
-
 @attrs.frozen
 class ImportOptions:
     """The options of an import.
@@ -31,4 +27,4 @@ class ImportOptions:
     policy: Policy = Policy.SKIP
     workers: int = 4
     versions: Mapping[GroupKind, str] = attrs.field(factory=dict)
-    wanted: Callable[[Kind], bool] = _every
+    wanted: Callable[[Kind], bool] = lambda _: True
