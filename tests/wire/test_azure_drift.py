@@ -370,6 +370,7 @@ def test_no_put_follows_an_outage_of_azure(world, group):
         world.settled(network)
     for obj in (group, *networks):
         sync(world, obj)
+    fill_in(world, networks[0], provisioningState="Updating")
     world.azure.faults.answer("GET", ".", 503, code="Down", times=10_000)
     for _ in range(6):
         world.clock.advance(600.0)

@@ -142,7 +142,9 @@ def _at_sync(facts: SyncFacts, put: Put) -> Decision:
             state = provisioning_state(have)
             shown = (SetDrifted(f"{_STUCK_AT} {state}: see its activity log"),)
         moving = (*shown, CountSync("moving"))
-        return Decision(moving, read if facts.is_ready else put)
+        # Ready may be False for another reason, as after an outage of Azure.
+        is_accepted = facts.is_ready or observed is not None
+        return Decision(moving, read if is_accepted else put)
     if failed_state(have):
         is_put = facts.is_period_over and facts.mode is SyncMode.COMPARE
         # A failed resource shows values that later reads must not be compared with.

@@ -153,9 +153,14 @@ def test_d11_a_report_without_a_record_makes_none():
     )
 
 
-@pytest.mark.parametrize(("is_ready", "then"), [(True, Read), (False, Put)])
-def test_d11_a_moving_resource_is_left_alone_only_if_it_was_ready(is_ready, then):
-    assert isinstance(decide(have=MOVING, is_ready=is_ready).then, then)
+@pytest.mark.parametrize("is_ready", [True, False])
+@pytest.mark.parametrize("is_recorded", [True, False])
+def test_d11_a_moving_resource_is_left_alone_only_if_a_put_was_accepted(
+    is_ready, is_recorded
+):
+    observed = FACTS.observed if is_recorded else None
+    decided = decide(have=MOVING, is_ready=is_ready, observed=observed)
+    assert isinstance(decided.then, Read if is_ready or is_recorded else Put)
 
 
 def test_what_is_never_shown_is_no_part_of_what_is_put_for():
