@@ -361,6 +361,14 @@ class World:
         """Return an object's kind, with its memory."""
         return self._kinds[gvk_of(obj).group_kind]
 
+    def set_period(self, obj: JsonObject, seconds: float | None) -> None:
+        """Set the sync period of an object's kind, until `restart`."""
+        kind = self.kind_of(obj)
+        backoff = attrs.evolve(kind.requeue_backoff, sync_period_seconds=seconds)
+        self._kinds[gvk_of(obj).group_kind] = attrs.evolve(
+            kind, requeue_backoff=backoff
+        )
+
     def fresh_kind(self, obj: JsonObject) -> KindRuntime:
         """Return an object's kind as in a process that has just started."""
         return self._kind(self._kinds[gvk_of(obj).group_kind].version)

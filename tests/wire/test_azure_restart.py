@@ -96,8 +96,7 @@ def test_the_second_reconcile_of_a_process_looks(world, group):
 
 def test_without_a_period_nothing_is_looked_at_again(world, group):
     world.restart()
-    kind = world.kind_of(group)
-    kind.requeue_backoff.sync_period_seconds = None
+    world.set_period(group, None)
     assert passes_of(world, group)[1].requeue_after_seconds is None
 
 
@@ -161,7 +160,7 @@ def test_d13_a_reference_that_means_another_id_after_a_restart_is_put(world, per
     security = security_group("first")
     world.settled(security)
     subnet = world.settled(referring_subnet())
-    world.kind_of(subnet).requeue_backoff.sync_period_seconds = period
+    world.set_period(subnet, period)
     assert after_restart(world, subnet)[0] == []
     # It leaves the cluster, but stays in Azure, where the subnet still uses it.
     world.annotate(security, **{RECONCILE_POLICY: "detach-on-delete"})
@@ -169,7 +168,7 @@ def test_d13_a_reference_that_means_another_id_after_a_restart_is_put(world, per
     world.settle(security)
     world.settled(security_group("second"))
     world.restart()
-    world.kind_of(subnet).requeue_backoff.sync_period_seconds = period
+    world.set_period(subnet, period)
     assert "PUT" in passes_of(world, subnet)[0]
     put = world.requests("PUT", "subnets")[-1]
     assert put.body["properties"]["networkSecurityGroup"]["id"].endswith("second")
@@ -305,7 +304,7 @@ def test_a_place_that_comes_after_the_start_is_waited_for(world, group):
 def test_without_a_period_no_place_was_missed(world, group):
     away(world, 10 * SYNC_SECONDS)
     world.restart()
-    world.kind_of(group).requeue_backoff.sync_period_seconds = None
+    world.set_period(group, None)
     assert passes_of(world, group)[1].requeue_after_seconds is None
 
 

@@ -98,8 +98,7 @@ def test_a_sync_asks_once_and_writes_nothing_if_nothing_differs(world):
 
 def test_keys_are_asked_for_at_most_once_an_hour(world):
     """However short the period is, and whatever else causes a reconcile."""
-    kind = world.kind_of(redis())
-    kind.requeue_backoff.sync_period_seconds = 900.0
+    world.set_period(redis(), 900.0)
     for _ in range(8):
         sync(world, seconds=900.0)
         world.annotate(redis(), **{"example.com/touched": str(world.clock.monotonic())})
@@ -108,7 +107,7 @@ def test_keys_are_asked_for_at_most_once_an_hour(world):
 
 
 def test_without_a_sync_period_keys_are_asked_for_on_request_only(world):
-    world.kind_of(redis()).requeue_backoff.sync_period_seconds = None
+    world.set_period(redis(), None)
     for _ in range(3):
         sync(world)
     assert asked(world) == 1
@@ -331,7 +330,7 @@ def test_k3_metadata_of_an_exported_secret_makes_no_other_credential(world, clus
 
 
 def test_a_credential_is_renewed_without_a_sync_period_too(world, cluster):
-    world.kind_of(cluster).requeue_backoff.sync_period_seconds = None
+    world.set_period(cluster, None)
     result = world.run(cluster)
     assert DAY / 2 < result.requeue_after_seconds <= DAY * 2 / 3
     answer_with_a_credential(world, "second")
