@@ -6,11 +6,6 @@ ASO to this operator, and back. This operator's own state is in annotations unde
 """
 
 from collections.abc import Mapping
-from enum import Enum
-from typing import TypeVar
-
-E = TypeVar("E", bound=Enum)
-T = TypeVar("T")
 
 _PREFIX = "serviceoperator.azure.com/"
 OWN_PREFIX = "asoreconcile/"
@@ -87,33 +82,6 @@ LAST_RECONCILED_VERSION = _PREFIX + "last-reconciled-version"
 
 # Kubernetes' limit; it refuses the whole write with a longer value.
 _MAX_LABEL_LENGTH = 63
-
-
-def stated(name: str, own: Mapping[str, str], inherited: Mapping[str, str]) -> str:
-    """Return the value of an annotation: the object's, else its Namespace's; "" if
-    neither has one. An empty value counts as absent, as in ASO.
-    """
-    return own.get(name) or inherited.get(name) or ""
-
-
-def choice(
-    values: type[E],
-    name: str,
-    own: Mapping[str, str],
-    inherited: Mapping[str, str],
-    *,
-    default: T,
-    unknown: T,
-) -> E | T:
-    """Return the `stated` value of an annotation as a member of an enum.
-
-    default: result if the annotation is absent. unknown: result for an unknown value.
-    """
-    text = stated(name, own, inherited)
-    try:
-        return values(text) if text else default
-    except ValueError:
-        return unknown
 
 
 def label_value(text: str) -> str:

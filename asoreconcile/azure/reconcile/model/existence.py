@@ -13,7 +13,6 @@ from asoreconcile.azure.reconcile.model.annotations import (
     EXISTENCE,
     OWN_PREFIX,
     RESOURCE_ID,
-    choice,
 )
 
 IF_EXISTS = OWN_PREFIX + "if-exists"
@@ -43,8 +42,11 @@ def stated_policy(
 
     An unknown value counts as `fail`, because its author meant to forbid something.
     """
-    fail = IfExists.FAIL
-    return choice(IfExists, IF_EXISTS, own, inherited, default=None, unknown=fail)
+    value = own.get(IF_EXISTS) or inherited.get(IF_EXISTS)
+    try:
+        return IfExists(value) if value else None
+    except ValueError:
+        return IfExists.FAIL
 
 
 def is_undecided(own: Mapping[str, str]) -> bool:

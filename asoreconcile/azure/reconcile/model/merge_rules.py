@@ -9,11 +9,7 @@ from typing import Any
 from asoreconcile.azure.catalogue.ignored_fields import ignored_fields
 from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.catalogue.type_facts import MovingValue, facts_of
-from asoreconcile.azure.reconcile.model.annotations import (
-    FOREIGN_TAGS,
-    IGNORE_FIELDS,
-    choice,
-)
+from asoreconcile.azure.reconcile.model.annotations import FOREIGN_TAGS, IGNORE_FIELDS
 from asoreconcile.azure.reconcile.model.merged_body import MergeRules
 from asoreconcile.azure.reconcile.model.sync_mode import ForeignTags
 from asoreconcile.base.objects import GroupKind, JsonObject, ObjectKey, key_of, spec
@@ -37,15 +33,11 @@ def merge_rules(
     Raises IgnoredFieldError for a path of the object that its kind does not have.
     """
     moving = facts_of(version.arm_type).moving
-    mode = choice(
-        ForeignTags,
-        FOREIGN_TAGS,
-        own,
-        inherited,
-        default=foreign_tags,
-        # The author of an unknown value may have meant to keep foreign tags.
-        unknown=ForeignTags.KEEP,
-    )
+    value = own.get(FOREIGN_TAGS) or inherited.get(FOREIGN_TAGS)
+    try:
+        mode = ForeignTags(value) if value else foreign_tags
+    except ValueError:
+        mode = ForeignTags.KEEP  # which the author may have meant
     has_tags = any(field.path == ("tags",) for field in version.table.fields)
     return MergeRules(
         keeps_tags=has_tags and mode is ForeignTags.KEEP,

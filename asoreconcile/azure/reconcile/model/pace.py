@@ -15,7 +15,6 @@ from asoreconcile.azure.reconcile.model.annotations import (
     RECONCILE_AT,
     RECONCILED_AT,
     SYNC_PERIOD,
-    stated,
 )
 from asoreconcile.azure.reconcile.model.maintenance_windows import (
     WindowError,
@@ -68,7 +67,7 @@ def closed_at(
     now: a time with its zone. Windows that cannot be read count as closed, because
     their author meant to forbid changes at some time.
     """
-    text = stated(MAINTENANCE_WINDOWS, own, inherited)
+    text = own.get(MAINTENANCE_WINDOWS) or inherited.get(MAINTENANCE_WINDOWS)
     if not text or unhandled_request(own):
         return None
     override = f"To change it now, set {RECONCILE_AT} to a new value"
@@ -107,7 +106,7 @@ def period_of(
 
     A value that cannot be read counts as absent; `wrong_values` reports it.
     """
-    text = stated(SYNC_PERIOD, own, inherited)
+    text = own.get(SYNC_PERIOD) or inherited.get(SYNC_PERIOD)
     try:
         return parse_period(text) if text else default
     except ValueError:
@@ -119,10 +118,10 @@ def wrong_values(
 ) -> dict[str, str]:
     """Return a sentence for each value that cannot be read, by annotation."""
     found = {}
-    period = stated(SYNC_PERIOD, own, inherited)
+    period = own.get(SYNC_PERIOD) or inherited.get(SYNC_PERIOD)
     if period and (why := problem_in(parse_period, period)):
         found[SYNC_PERIOD] = f"{SYNC_PERIOD}: {why}. The operator's period is used"
-    windows = stated(MAINTENANCE_WINDOWS, own, inherited)
+    windows = own.get(MAINTENANCE_WINDOWS) or inherited.get(MAINTENANCE_WINDOWS)
     if windows and (why := problem_in(parse_windows, windows)):
         found[MAINTENANCE_WINDOWS] = f"{MAINTENANCE_WINDOWS}: {why}. No window opens"
     return found

@@ -5,7 +5,7 @@ Pure.
 from collections.abc import Mapping
 from enum import Enum
 
-from asoreconcile.azure.reconcile.model.annotations import RECONCILE_POLICY, choice
+from asoreconcile.azure.reconcile.model.annotations import RECONCILE_POLICY
 
 
 class Policy(Enum):
@@ -43,9 +43,11 @@ def policy_of(
 
     own, inherited: the annotations of the object and of its Namespace. Rule: R1.7.
     """
-    return choice(
-        Policy, RECONCILE_POLICY, own, inherited, default=default, unknown=None
-    )
+    value = own.get(RECONCILE_POLICY) or inherited.get(RECONCILE_POLICY)
+    try:
+        return Policy(value) if value else default
+    except ValueError:
+        return None
 
 
 def concerns(

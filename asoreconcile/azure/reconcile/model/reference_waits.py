@@ -13,7 +13,6 @@ from asoreconcile.azure.catalogue.type_facts import facts_of
 from asoreconcile.azure.reconcile.model.annotations import (
     RESOURCE_ID,
     WAIT_FOR_REFERENCES,
-    stated,
 )
 from asoreconcile.azure.reconcile.model.claim_record import shows_id
 from asoreconcile.azure.reconcile.model.conditions import is_ready
@@ -34,7 +33,7 @@ def waits_for_references(
 
     Any value but `false` means that it waits.
     """
-    value = stated(WAIT_FOR_REFERENCES, own, inherited)
+    value = own.get(WAIT_FOR_REFERENCES) or inherited.get(WAIT_FOR_REFERENCES)
     return value != Switch.OFF.value if value else default
 
 

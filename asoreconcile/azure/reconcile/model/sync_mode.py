@@ -5,7 +5,7 @@ decide (D11).
 from collections.abc import Mapping
 from enum import Enum
 
-from asoreconcile.azure.reconcile.model.annotations import OWN_PREFIX, choice
+from asoreconcile.azure.reconcile.model.annotations import OWN_PREFIX
 
 SYNC_MODE = OWN_PREFIX + "sync-mode"
 
@@ -59,5 +59,8 @@ def sync_mode_of(
     An unknown value counts as `report`: it may have been meant to protect what others
     wrote in Azure.
     """
-    report = SyncMode.REPORT
-    return choice(SyncMode, SYNC_MODE, own, inherited, default=default, unknown=report)
+    value = own.get(SYNC_MODE) or inherited.get(SYNC_MODE)
+    try:
+        return SyncMode(value) if value else default
+    except ValueError:
+        return SyncMode.REPORT
