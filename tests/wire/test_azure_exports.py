@@ -9,6 +9,7 @@ import pytest
 from world import World, resource_group
 
 from asoreconcile.azure.reconcile.model.annotations import CREDENTIAL_FROM
+from asoreconcile.azure.reconcile.model.put_budget import MOST_PUTS, PutBudget
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
 from asoreconcile.base import jsontext
 from asoreconcile.base.objects import ObjectKey, labels, owner_references, uid_of
@@ -239,6 +240,23 @@ def test_no_export_makes_a_credential(world, name, why, field):
     assert world.requests("POST") == []
     found = world.client.list_page(Selection(SECRETS, "default")).items
     assert [one["metadata"]["name"] for one in found] == made
+
+
+def test_k4_a_writer_that_deletes_each_export_is_braked(world, cache):
+    memories, key = world.kind_of(cache).memories, ObjectKey("default", "carts")
+    memory = memories.of(key, uid_of(cache))
+    before = len(world.requests("POST", "listKeys"))
+    now = world.clock.monotonic()
+    for count in (MOST_PUTS - 1, MOST_PUTS):
+        memory.repeated_exports = PutBudget((now,) * count)
+        world.client.delete(SECRETS, SECRET)
+        world.run(cache)
+    assert len(world.requests("POST", "listKeys")) == before + 1
+    ready = world.ready(cache)
+    assert (ready["reason"], "in an hour" in ready["message"]) == (FAILED, True)
+    world.clock.advance(3600.0)
+    world.settle(cache)
+    assert set(secret(world)) == {"primary", "host"}
 
 
 def test_naming_a_secret_as_a_credential_forbids_nobody_to_export_to_it(world):

@@ -49,6 +49,7 @@ from asoreconcile.azure.reconcile.exports.export_writer import write
 from asoreconcile.azure.reconcile.model.annotations import CREDENTIAL_FROM
 from asoreconcile.azure.reconcile.model.conditions import is_ready
 from asoreconcile.azure.reconcile.model.export_targets import destinations, shown_values
+from asoreconcile.azure.reconcile.model.put_budget import MOST_PUTS
 from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
 from asoreconcile.azure.reconcile.scope.shared_dependencies import SharedDependencies
 from asoreconcile.azure.reconcile.state.export_cache import (
@@ -120,6 +121,8 @@ class Exporter:
         record = loads(noted) if noted else None
         is_kept = self._is_kept(names, record)
         fetch = self._is_due(current, record, is_kept=is_kept)
+        if record and not is_kept and record.of == record.fingerprint(current):
+            self._count_loss()
         try:
             found, config_maps = self._values(current, computed, fetch=fetch)
         except _FAILURES as error:
@@ -132,6 +135,19 @@ class Exporter:
         if fetch:
             self._record(current, found, written)
         return Exported(is_fetched=fetch)
+
+    def _count_loss(self) -> None:
+        """Count an export that is repeated because another writer has deleted or
+        changed its Secrets. Raises ConditionError if there were too many.
+        """
+        memory, now = self.memory, self.context.clock.monotonic()
+        if memory.repeated_exports.wait(now):
+            raise refused(
+                "another writer has deleted or changed the exported Secrets "
+                f"{MOST_PUTS} times in an hour: they are written again once the hour "
+                "is over. Keep the writer from it, or export to another name"
+            )
+        memory.repeated_exports = memory.repeated_exports.spent(now)
 
     def _values(
         self, current: JsonObject, computed: ExportExpressions, *, fetch: bool

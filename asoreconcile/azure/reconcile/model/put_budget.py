@@ -18,7 +18,7 @@ PERIOD_SECONDS = 3600.0
 
 @attrs.frozen
 class PutBudget:
-    """The PUTs of an object that followed a success.
+    """The PUTs of an object that followed a success, or its repeated exports.
 
     sent: the times of such PUTs, in monotonic seconds, the oldest first.
     """

@@ -107,6 +107,8 @@ class ObjectMemory:
     monotonic seconds. read_at: time of the last read of the resource, in monotonic
     seconds; None before the first.
     export_try: the last request for values that are exported to Secrets.
+    repeated_exports: exports that were repeated because another writer has deleted or
+    changed their Secrets.
     """
 
     uid: str
@@ -135,6 +137,7 @@ class ObjectMemory:
     content: str = ""
     read_at: float | None = None
     export_try: ExportTry | None = None
+    repeated_exports: PutBudget = _WHOLE_BUDGET
     said_replaced_at: float | None = None
 
     def record_failed_operation(self, generation: int) -> None:
