@@ -4,9 +4,10 @@ sides.
 
 from unittest import mock
 
+import attrs
 import pytest
 from taps import CrashError
-from world import World
+from world import LaggingNamespaces, World
 
 from asoreconcile.azure.entra import directory_objects
 from asoreconcile.azure.entra.decisions import CREATION
@@ -394,6 +395,20 @@ def test_a_hand_over_of_a_group_that_is_cut_off_is_done_again(world, graph, end)
     world.settle(heir)
     assert list(graph.groups()) == [made]
     assert noted(world, heir) == made
+
+
+def test_ow3_a_group_is_not_taken_over_though_the_watch_is_behind(world, graph):
+    """`if-exists` of the Namespace holds, also if the cache does not show it yet."""
+    graph.seed(displayName="Shop's team", mailNickname="shop")
+    body = {"metadata": {"annotations": {IF_EXISTS: "fail"}}}
+    world.client.patch(NAMESPACES, ObjectKey("", "default"), body)
+    world.apply(group())
+    late = attrs.evolve(world.operator, namespace_annotations=LaggingNamespaces(world))
+    for operator in (late, late, world.operator, world.operator):
+        world.run(group(), operator=operator)
+    assert world.ready(group())["reason"] == "AlreadyExists"
+    assert not noted(world)
+    assert not writes(world)
 
 
 def age(present):

@@ -251,6 +251,7 @@ def _is_adopted(scope: ReconcileScope, entry: JsonObject) -> bool:
     if not require_adoptable(choice or IfExists.ADOPT, what, differs=listed(found)):
         patcher.record({EXISTENCE: UNDECIDED})
         return False
+    require_permission(scope)  # an entry that is adopted goes with the object
     patcher.record({EXISTENCE: ADOPTED_HERE})
     text = f"{what} was there before and is managed by this object now"
     scope.event("Normal", ADOPTED, text)

@@ -206,7 +206,11 @@ def _metadata(
     owner = claimable_owner(scope.owner)
     existence: dict[str, str] = {}
     if is_new and version.decides_existence:
-        existence = note_of_claim(patcher.annotations, scope.namespace_annotations)
+        inherited = scope.namespace_annotations
+        if not version.is_arm:  # `sending.confirm` opens the question again for ARM
+            read = scope.operator.namespace_annotations.live
+            inherited = read(patcher.key.namespace, since=scope.began)
+        existence = note_of_claim(patcher.annotations, inherited)
     if not version.is_arm:
         scope.log.info("Claiming")
         return claim_metadata(obj, owner, existence, build=build)
