@@ -58,7 +58,7 @@ class Paging:
 
     def _entries(self, page: JsonObject, answer: ArmResponse) -> list[JsonObject]:
         value = page.get("value")
-        if value is None and not self.needs_value:
+        if value is None and not self.needs_value and "error" not in page:
             return []
         if not isinstance(value, list):
             raise self._fault(answer, "the list's `value` is no list")

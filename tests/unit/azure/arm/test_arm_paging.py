@@ -60,6 +60,7 @@ def test_q1_a_page_may_be_empty(body):
         (b'{"value": [', "not JSON"),
         ({"value": {"id": "1"}}, "is no list"),
         ({"value": "x"}, "is no list"),
+        ({"error": {"code": "Busy", "message": "m"}}, "is no list"),
         ({"value": [{"id": "1"}, "x"]}, "no object"),
         ({"value": [], "nextLink": 7}, "no URL"),
         ({"value": [], "nextLink": {"href": "x"}}, "no URL"),
