@@ -20,7 +20,11 @@ from asoreconcile.azure.reconcile.model.annotations import (
     RECONCILE_POLICY,
 )
 from asoreconcile.azure.reconcile.model.drift_baseline import OBSERVED, loads
-from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE, SyncMode
+from asoreconcile.azure.reconcile.model.sync_mode import (
+    SYNC_MODE,
+    ForeignTags,
+    SyncMode,
+)
 from asoreconcile.base.objects import ObjectKey, annotations, copy_json
 from asoreconcile.kube.resources import NAMESPACES, SECRETS
 from asoreconcile.queue.workqueue import LOW_PRIORITY
@@ -124,19 +128,25 @@ def test_a_secret_rotated_while_nobody_ran_is_put(world, group):
     assert after_restart(world, server)[0] == []
 
 
-@pytest.mark.parametrize("where", ["object", "namespace"])
+@pytest.mark.parametrize("where", ["object", "namespace", "settings"])
 @pytest.mark.parametrize("name", [IGNORE_FIELDS, FOREIGN_TAGS])
 def test_an_annotation_that_was_removed_while_nobody_ran_is_looked_through(
     world, name, where
 ):
     """It let the tags of others stay, and no sync may come for a day or ever."""
     value = {IGNORE_FIELDS: "spec.tags", FOREIGN_TAGS: "replace"}[name]
+    kept = ForeignTags.KEEP
     group = resource_group(tags=TAGS)
     world.apply(group)
 
     def annotate(value):
         if where == "object":
             world.annotate(group, **{name: value})
+        elif where == "settings":
+            tags = ForeignTags(value or "keep") if name == FOREIGN_TAGS else kept
+            fields = value or "" if name == IGNORE_FIELDS else ""
+            changed = {"ignore_fields": fields, "foreign_tags": tags}
+            world.operator = attrs.evolve(world.operator, **changed)
         else:
             body = {"metadata": {"annotations": {name: value}}}
             world.client.patch(NAMESPACES, ObjectKey("", "default"), body)

@@ -3,7 +3,7 @@
 Blocking: reads Secrets, and the resource if an extension needs it.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -50,7 +50,8 @@ class Bodies:
     read of the resource is shared. references: the values that the spec refers to.
     principal: the principal that writes. rules: returns the rules of the merged body;
     raises ConditionError for an ignored field that the kind does not have.
-    inherited: the annotations of the Namespace.
+    inherited: the annotations of the Namespace. settings: the operator's own settings
+    that may change a PUT, each "" by default.
     """
 
     patcher: PatchHelper
@@ -62,6 +63,7 @@ class Bodies:
     record_key: Callable[[], RecordKey]
     rules: Callable[[], MergeRules]
     inherited: Mapping[str, str]
+    settings: Sequence[str]
 
     def render(
         self, identity: ResourceIdentity, last_put: DriftBaseline | None
@@ -93,6 +95,8 @@ class Bodies:
         )
         mine, inherited = patcher.annotations, self.inherited
         notes = [mine.get(n) or inherited.get(n) or "" for n in _CHANGES_PUT]
+        if any(self.settings):
+            notes += self.settings
         marked = fingerprint(notes)[:_NOTES_DIGITS] if any(notes) else ""
         return RenderedSpec(identity, body, put, secrets, marked, self)
 
@@ -115,7 +119,7 @@ class RenderedSpec:
     fingerprint: a hash of the body, of the values of Secrets in it, of the api-version
     and of the credential's tenant, client and subscription. secrets: a keyed hash of
     the body with the values of Secrets; "" if it has none. notes: a hash of the
-    annotations that may change the PUT. maker: the `Bodies` that made it.
+    annotations and settings that may change the PUT. maker: the `Bodies` that made it.
     """
 
     identity: ResourceIdentity

@@ -3,6 +3,7 @@
 from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.reconcile.identity.identity import identify
 from asoreconcile.azure.reconcile.model.drift_baseline import last_put_of
+from asoreconcile.azure.reconcile.model.sync_mode import ForeignTags
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.sync.desired import Bodies, RenderedSpec
 
@@ -11,7 +12,7 @@ def bodies_of(scope: ReconcileScope) -> Bodies:
     """Return the `Bodies` of an object. Raises ConditionError if there is no
     connection.
     """
-    operator = scope.operator
+    operator, tags = scope.operator, scope.operator.foreign_tags
     return Bodies(
         scope.patcher,
         scope.context,
@@ -22,6 +23,10 @@ def bodies_of(scope: ReconcileScope) -> Bodies:
         record_key=operator.record_key,
         rules=scope.merge_rules,
         inherited=scope.namespace_annotations,
+        settings=(
+            operator.ignore_fields,
+            "" if tags is ForeignTags.KEEP else tags.value,
+        ),
     )
 
 
