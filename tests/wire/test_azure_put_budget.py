@@ -99,7 +99,7 @@ def test_k4_a_restart_gives_no_new_budget(world, server):
 
 
 def test_k4_a_failure_between_two_puts_hides_no_success(world, server):
-    """As of a tool that deletes a Secret and makes it again with each rotation."""
+    """A tool may delete a Secret and make it again with each rotation."""
     uid, key = uid_of(world.read(server)), ObjectKey("default", "pg-db")
     memory = world.kind_of(server).memories.of(key, uid)
     memory.put_budget = PutBudget((world.clock.monotonic(),) * MOST_PUTS)
