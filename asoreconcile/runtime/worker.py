@@ -61,18 +61,16 @@ class Throttle:
         return not self._clock.wait(stopped, delay_seconds)
 
 
+@attrs.define(eq=False)
 class InFlightReconcile:
     """One running reconcile: its object, start time and thread."""
 
-    __slots__ = ("key", "reconcile_id", "reported", "since", "thread")
-
-    def __init__(self, key: ObjectKey, reconcile_id: str, since: float) -> None:
-        self.key = key
-        self.reconcile_id = reconcile_id
-        self.since = since
-        # To find its stack if it never ends.
-        self.thread = threading.get_ident()
-        self.reported = False
+    key: ObjectKey
+    reconcile_id: str
+    since: float
+    # To find its stack if it never ends.
+    thread: int = attrs.field(init=False, factory=threading.get_ident)
+    reported: bool = attrs.field(init=False, default=False)
 
 
 @attrs.define(eq=False)

@@ -160,6 +160,7 @@ class KindVersion:
     Extension) or there is no owner.
     operations: those of Get, Head, Put and Delete that ARM supports.
     fixed_name: the only name that Azure allows, or None.
+    status_shape: the shape of `status`; its names refer to `status_shapes`.
     kept_as: the stored form that the cluster keeps objects in (`storage_codec`); "" if
     the cluster keeps this version itself.
     """
@@ -175,7 +176,7 @@ class KindVersion:
     exports: Exports
     _table: str
     _spec: Shape
-    _status: Shape
+    status_shape: Shape
     _file: _GroupFile = attrs.field(repr=False)
     kept_as: str = ""
 
@@ -222,11 +223,6 @@ class KindVersion:
         return self._file.tables.table(self._table)
 
     @property
-    def status_shape(self) -> Shape:
-        """The shape of `status`; its names refer to `status_shapes`."""
-        return self._status
-
-    @property
     def status_shapes(self) -> Shapes:
         """The shapes that this kind's status refers to, by name."""
         return self._file.status
@@ -246,7 +242,7 @@ class KindVersion:
                 "kind": {"type": "string"},
                 "metadata": {"type": "object"},
                 "spec": self.spec_schema,
-                "status": self._file.status.schema(self._status),
+                "status": self._file.status.schema(self.status_shape),
             },
         }
 
@@ -362,7 +358,7 @@ class Catalogue:
             exports=_exports(head.get("exports", {})),
             table=head.get("table", ""),
             spec=head["spec"],
-            status=head["status"],
+            status_shape=head["status"],
             file=file,
         )
 
