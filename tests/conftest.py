@@ -7,9 +7,11 @@ tests need a `world` define `start`, a `World` of the module's scope.
 """
 
 import gc
+import itertools
 import os
 import random
 import sys
+import tempfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -57,6 +59,7 @@ if "ASORECONCILE_DELAYS" in os.environ:
 # own messages.
 _SLOW_TIMEOUT_SECONDS = 600
 _SLOW = pytest.StashKey[Any]()
+_KUBECTL = pytest.StashKey[Iterator[str]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -76,6 +79,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
+    folder = tempfile.TemporaryDirectory(prefix="kubectl-", ignore_cleanup_errors=True)
+    config.add_cleanup(folder.cleanup)
+    config.stash[_KUBECTL] = (f"{folder.name}/{n}" for n in itertools.count())
     options = config.option
     if options.slow_machine is None:
         return
@@ -117,6 +123,10 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
+    # kubectl keeps the kinds of a server by its address, and the server of another test
+    # may have had the same port.
+    folders = item.config.stash[_KUBECTL]
+    os.environ["KUBECACHEDIR"] = next(folders)
     if _SLOW in item.config.stash:
         item.config.stash[_SLOW].begin(item.nodeid)
 
