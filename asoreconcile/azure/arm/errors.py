@@ -10,11 +10,11 @@
 import re
 from datetime import datetime
 from typing import Literal
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 import attrs
 
-from asoreconcile.azure.arm import error_body
+from asoreconcile.azure.arm import error_body, ids
 from asoreconcile.azure.arm.absence import Absence, absence
 from asoreconcile.azure.arm.correlation import CLIENT_REQUEST_ID, CORRELATION_ID
 from asoreconcile.azure.arm.delays import retry_after_seconds
@@ -31,7 +31,8 @@ from asoreconcile.redaction import redact
 Sent = Literal["no", "maybe"]
 
 NO_RESOURCE = f"the answer shows no resource{PERHAPS_A_PROXY}"
-ANOTHER_RESOURCE = f"the answer shows another resource{PERHAPS_A_PROXY}"
+# An id of Azure has at most some 500 characters.
+_SHOWN_ID_CHARACTERS = 512
 _MARKS = frozenset({"id", "name", "properties"})
 
 # 408 is of a gateway that gave up waiting: Azure itself has not answered.
@@ -209,7 +210,7 @@ def stated_resource(body: JsonObject, *, url: str) -> JsonObject:
     """Return the body of a GET if it is the resource; else raise ArmError (L14).
 
     A resource without a state counts as succeeded, so `{}` must not count as a
-    resource. Every recorded id ends as its URL does; a few begin otherwise.
+    resource.
     """
     if problem := why_not_the_resource(body, url=url):
         raise protocol_fault(ArmResponse(200), problem, method="GET", url=url)
@@ -217,24 +218,39 @@ def stated_resource(body: JsonObject, *, url: str) -> JsonObject:
 
 
 def why_not_the_resource(body: JsonObject | None, *, url: str) -> str:
-    """Return why a body is not the resource with this URL or id; "" if it is.
+    """Return why a body is not the resource with this URL or id; "" if it may be.
 
     url: "" for any resource.
     """
     if body is None or not is_resource(body):
         return NO_RESOURCE
     stated = body.get("id")
-    is_other = url and isinstance(stated, str) and _end_of(stated) != _end_of(url)
-    return ANOTHER_RESOURCE if is_other else ""
+    if not url or not isinstance(stated, str) or not is_another(stated, url):
+        return ""
+    shown = stated[:_SHOWN_ID_CHARACTERS]
+    return f"the answer shows another resource, {shown}{PERHAPS_A_PROXY}"
 
 
-def _end_of(url: str) -> str:
-    """Return the types and names of an id or URL that follow its last provider, else
-    its name.
+def is_another(stated: str, url: str) -> bool:
+    """Return whether the id in an answer is certainly that of another resource. Pure.
+
+    stated: the answer's id. url: URL or id of the resource that was asked for.
+
+    Only a well-formed id of the same type can be: with another last name, or in another
+    resource group. Providers write other letter case, other subscriptions, shorter and
+    older scopes, ids of a parent, and texts that are no ARM id.
     """
-    path = unquote(without_query(url)).rstrip("/").lower()
-    _, provider, end = path.rpartition("/providers/")
-    return end.partition("/")[2] if provider else path.rpartition("/")[2]
+    try:
+        have = ids.parse_stated(unquote(stated).rstrip("/"))
+        asked = ids.parse(unquote(urlsplit(url).path).rstrip("/"))
+    except (ids.ArmIdError, ValueError):
+        return False
+    if not have.name or not asked.name or have.type.lower() != asked.type.lower():
+        return False
+    if have.name.lower() != asked.name.lower():
+        return True
+    groups = have.resource_group, asked.resource_group
+    return None not in groups and len({str(group).lower() for group in groups}) == 2
 
 
 def is_resource(body: JsonObject | None) -> bool:

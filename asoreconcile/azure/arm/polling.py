@@ -192,7 +192,8 @@ class _Poll:
         url = self.token.url if self.token.shape is TokenShape.BODY else ""
         problem = why_not_the_resource(body, url=url)
         if problem and self.answer.status != 204:
-            return self._read_failed(self._protocol(problem))
+            # Bounded: an answer that shows another resource may show it for ever.
+            return self._unreadable(problem)
         state = provisioning_state(body)
         ended = by_state(
             body, state, self.answer, url=self.token.url, method=self.token.verb

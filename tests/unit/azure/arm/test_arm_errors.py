@@ -1,6 +1,7 @@
 """Every error envelope, and the meaning of each code for the next try."""
 
 from datetime import UTC, datetime
+from urllib.parse import unquote
 
 import orjson
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from asoreconcile.azure.arm.classification import classify
 from asoreconcile.azure.arm.condition_error import RetryClass
-from asoreconcile.azure.arm.errors import ArmTransportError, parse_fault
+from asoreconcile.azure.arm.errors import ArmTransportError, is_another, parse_fault
 from asoreconcile.azure.arm.response import ArmResponse
 
 SLOW = [
@@ -379,3 +380,59 @@ def test_parsing_never_hides_the_status(body, status):
 @given(st.binary(max_size=60))
 def test_any_bytes_give_an_error_with_a_code(content):
     assert parse_fault(ArmResponse(500, {}, content)).code
+
+
+NET = "/providers/Microsoft.Net/things"
+ASKED = f"https://management.azure.com/subscriptions/s/resourceGroups/g{NET}/n%20m"
+MAY_BE_IT = {
+    "no ARM id": "100",
+    "a name": "n m",
+    "nothing": "",
+    "slashes": "///",
+    "a URL": f"https://management.azure.com/subscriptions/s/resourceGroups/g{NET}/x",
+    "other case": f"/SUBSCRIPTIONS/s/ResourceGroups/G{NET.upper()}/N M",
+    "encoded": f"/subscriptions/s/resourceGroups/g{NET}/n%20m",
+    "a final slash": f"/subscriptions/s/resourceGroups/g{NET}/n m/",
+    "no first slash": f"subscriptions/s/resourceGroups/g{NET}/x",
+    "another subscription": f"/subscriptions/t/resourceGroups/g{NET}/n m",
+    "no resource group": f"/subscriptions/s{NET}/n m",
+    "the tenant": f"{NET}/n m",
+    "the parent": "/subscriptions/s/resourceGroups/g",
+    "another type": "/subscriptions/s/resourceGroups/g/providers/Microsoft.Net/old/x",
+    "another provider": "/subscriptions/s/resourceGroups/g/providers/Classic/things/x",
+    "a child": f"/subscriptions/s/resourceGroups/g{NET}/n m/parts/x",
+    "no name": f"/subscriptions/s/resourceGroups/g{NET}",
+    "dots": f"/subscriptions/s/resourceGroups/g{NET}/..",
+    "control characters": f"/subscriptions/s/resourceGroups/g{NET}/x\n",
+}
+
+
+@pytest.mark.parametrize("stated", MAY_BE_IT.values(), ids=MAY_BE_IT)
+def test_l14_an_id_in_a_form_of_its_own_is_not_rejected(stated):
+    assert not is_another(stated, ASKED)
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [
+        f"/subscriptions/s/resourceGroups/g{NET}/x",
+        f"/subscriptions/t/resourceGroups/g{NET}/x",
+        f"{NET}/x",
+        f"/subscriptions/s/resourceGroups/h{NET}/n m",
+        f"/SUBSCRIPTIONS/s/RESOURCEGROUPS/H{NET.upper()}/N%20M/",
+    ],
+)
+def test_l14_an_id_that_is_certainly_of_another_resource_is_rejected(stated):
+    assert is_another(stated, ASKED)
+
+
+SEGMENT = st.text(alphabet="ab/.%2 \n\u00fc", max_size=6) | st.sampled_from(
+    ["subscriptions", "resourceGroups", "providers", "Microsoft.Net", "things", "n m"]
+)
+
+
+@given(st.lists(SEGMENT, max_size=9))
+def test_l14_only_an_id_of_the_same_type_is_ever_rejected(segments):
+    stated = "/" + "/".join(segments)
+    if is_another(stated, ASKED):
+        assert "/microsoft.net/things/" in unquote(stated).lower()

@@ -16,7 +16,7 @@ from datafolder import data_folder
 
 from asoreconcile.azure.arm.absence import Absence
 from asoreconcile.azure.arm.endpoint import Endpoint
-from asoreconcile.azure.arm.errors import parse_fault
+from asoreconcile.azure.arm.errors import is_another, parse_fault
 from asoreconcile.azure.arm.ids import parse
 from asoreconcile.azure.arm.lro_start import parse_initial_response
 from asoreconcile.azure.arm.metrics import resource_type
@@ -169,6 +169,21 @@ def test_recorded_monitors_are_polled_where_the_recorder_polled_them(followed):
         if isinstance(outcome, Pending) and not polls and write["polls"]
     ]
     assert not unpolled
+
+
+def test_l14_no_recorded_id_is_taken_for_that_of_another_resource():
+    seen = 0
+    for cassette in cassettes():
+        for exchange in cassette["exchanges"]:
+            body, is_write = exchange["body"], exchange["method"] == "PUT"
+            if exchange["status"] >= 300 or not isinstance(body, dict):
+                continue
+            if isinstance(body.get("id"), str) and (
+                is_write or exchange["method"] == "GET"
+            ):
+                seen += 1
+                assert not is_another(body["id"], exchange["url"])
+    assert seen > 5000
 
 
 def test_recorded_monitors_are_near_their_resources():
