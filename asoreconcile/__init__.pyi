@@ -11,6 +11,7 @@ from asoreconcile.base.errors import RetryError as RetryError
 from asoreconcile.base.errors import StoppedError as StoppedError
 from asoreconcile.base.errors import TerminalError as TerminalError
 from asoreconcile.base.extras import MissingExtraError as MissingExtraError
+from asoreconcile.base.json_problems import EncodeError as EncodeError
 from asoreconcile.base.objects import GroupKind as GroupKind
 from asoreconcile.base.objects import GroupVersionKind as GroupVersionKind
 from asoreconcile.base.objects import JsonObject as JsonObject

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import reduce
 
 from asoreconcile.base.errors import AsoreconcileError
-from asoreconcile.base.jsontext import MOST_LEVELS
+from asoreconcile.base.json_problems import MOST_LEVELS
 
 MOST_VALUE_BYTES = 192 << 20
 """A document whose values may take more is refused. An API server can send none: the

@@ -10,23 +10,29 @@ All JSON that may come from users' objects goes through here. orjson is used dir
 only for our own JSON (`pyproject.toml` names the files).
 """
 
+import json
+import marshal
 import re
 import threading
 import uuid
 from collections.abc import Callable, Iterator
+from datetime import date, datetime
 from typing import Any
 
 import orjson
 
 from asoreconcile.base import foreign_json
+from asoreconcile.base.json_problems import (
+    MOST_LEVELS,
+    EncodeError,
+    check_json,
+    time_text,
+)
 
 LEVELS = 100
 """The maximum depth of plain values: far more than people write by hand, and few enough
 for six frames per level within Python's limit of a thousand.
 """
-MOST_LEVELS = 10_000
-"""As in kube-apiserver: deeper text is invalid JSON."""
-
 JSONDecodeError = orjson.JSONDecodeError
 
 # How many levels orjson writes, and its error text for more levels than it reads
@@ -130,23 +136,78 @@ def settled(value: Any) -> Any:
     return value if shallow_text(value) is not None else loads(dumps(value))
 
 
+# orjson writes a time without a zone, and a dataclass by its Python names.
+STRICT = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS
+
+
 def dumps(
     value: Any, *, sort_keys: bool = False, default: Callable[[Any], Any] | None = None
 ) -> bytes:
-    """Serialize a document of any depth.
+    """Serialize a document of up to MOST_LEVELS levels.
 
-    default: converts a value that JSON cannot represent. Raises TypeError.
+    A time with a zone is written in UTC. default: converts a value that JSON does not
+    have, such as for a log; NaN becomes null then.
+
+    Raises EncodeError, a TypeError, which names the object and the path, for a value
+    that JSON or Kubernetes does not have: NaN, an infinity, a set, bytes, a time
+    without a zone, a key that is not a string, half of a surrogate pair. Rule: CL-10.
     """
-    option = orjson.OPT_SORT_KEYS if sort_keys else None
+    option = orjson.OPT_SORT_KEYS if sort_keys else 0
+    if default is not None:
+        try:
+            return orjson.dumps(value, option=option)
+        except TypeError:
+            return _dumped(value, default, option)
     try:
-        return orjson.dumps(value, option=option)
+        text = orjson.dumps(value, option=option | STRICT)
     except TypeError:
-        return _dumped(value, default, option)
+        text = _strictly_dumped(value, option | STRICT)
+    # orjson writes null for NaN and infinities.
+    if b"null" in text:
+        check_numbers(value)
+    return text
 
 
-def _dumped(
-    value: Any, default: Callable[[Any], Any] | None, option: int | None
-) -> bytes:
+def _strictly_dumped(value: Any, option: int) -> bytes:
+    try:
+        return _dumped(value, _time_written, option)
+    except EncodeError:
+        raise
+    except TypeError:
+        check_json(value, DeepJson)
+        raise
+
+
+def _time_written(value: Any) -> str:
+    if isinstance(value, datetime) and value.utcoffset() is not None:
+        return time_text(value)
+    if type(value) is date:
+        return value.isoformat()
+    raise TypeError(f"no JSON for {type(value).__name__}")
+
+
+_EXACT = json.JSONEncoder(
+    allow_nan=False, check_circular=False, ensure_ascii=False, default=lambda _: None
+)
+
+
+def check_numbers(value: Any) -> None:
+    """Check the numbers of a value that orjson can write.
+
+    Raises EncodeError for NaN and infinities.
+    """
+    try:
+        # The last byte of such a number is one of these two, which UTF-8 text seldom
+        # has. This is seven times faster than the exact check.
+        packed = marshal.dumps(value)
+        if b"\x7f" not in packed and b"\xff" not in packed:
+            return
+        _EXACT.encode(value)
+    except (ValueError, RecursionError):
+        check_json(value, DeepJson)
+
+
+def _dumped(value: Any, default: Callable[[Any], Any], option: int) -> bytes:
     """Serialize a value with sealed parts, or with more levels than orjson writes.
 
     A marked string takes the place of a part until the rest is written.
@@ -159,8 +220,6 @@ def _dumped(
         if isinstance(one, DeepJson):
             parts.append(one.text)
             return f"{_MARK}{len(parts) - 1}"
-        if default is None:
-            raise TypeError(f"no JSON for {type(one).__name__}")
         return default(one)
 
     try:
@@ -219,12 +278,14 @@ _NEST = _Nest()
 
 def _is_deep(value: Any) -> bool:
     """Return whether the value has more plain levels than orjson writes."""
-    level = [value]
-    for _ in range(_ORJSON_WRITES):
-        level = [inner for outer in level for inner in _containers(outer)]
-        if not level:
-            return False
-    return True
+    # Depth first: a value that contains itself twice has 2^n values at level n.
+    todo = [(value, 1)]
+    while todo:
+        here, level = todo.pop()
+        if level > _ORJSON_WRITES:
+            return True
+        todo += [(inner, level + 1) for inner in _containers(here)]
+    return False
 
 
 def _containers(value: Any) -> list[Any]:
@@ -234,30 +295,36 @@ def _containers(value: Any) -> list[Any]:
     return [one for one in members if isinstance(one, (dict, list, tuple))]
 
 
-def _written(
-    value: Any, default: Callable[[Any], Any], option: int | None
-) -> Iterator[bytes]:
-    """Serialize a value of any depth, piece by piece, without recursion."""
-    todo: list[tuple[bytes, Any]] = [(b"", value)]
+def _written(value: Any, default: Callable[[Any], Any], option: int) -> Iterator[bytes]:
+    """Serialize a value of any depth, piece by piece, without recursion. Raises
+    TypeError for more than MOST_LEVELS levels.
+    """
+    todo: list[tuple[bytes, Any, int]] = [(b"", value, 1)]
     while todo:
-        text, here = todo.pop()
+        text, here, level = todo.pop()
         yield text
         if here is _NOTHING:
             continue
+        if level > MOST_LEVELS and isinstance(here, (dict, list, tuple)):
+            raise TypeError(f"more than {MOST_LEVELS} levels")
         if not _containers(here):
             yield orjson.dumps(here, default=default, option=option)
             continue
         is_object = isinstance(here, dict)
         members: list[tuple[bytes, Any]]
         if is_object:
-            names = sorted(here) if option else list(here)
+            sorts = option & orjson.OPT_SORT_KEYS
+            names = sorted(here) if sorts else list(here)
+            if not all(type(name) is str for name in names):
+                raise TypeError("Dict key must be str")
             members = [(orjson.dumps(name) + b":", here[name]) for name in names]
         else:
             members = [(b"", one) for one in here]
         yield b"{" if is_object else b"["
-        todo.append((b"}" if is_object else b"]", _NOTHING))
+        todo.append((b"}" if is_object else b"]", _NOTHING, level))
         pieces = [
-            (b"," + text if at else text, one) for at, (text, one) in enumerate(members)
+            (b"," + text if at else text, one, level + 1)
+            for at, (text, one) in enumerate(members)
         ]
         todo += reversed(pieces)
 

@@ -113,11 +113,17 @@ def change_in_place(
 
 
 def copy_json(value: Any) -> Any:
-    """Return an independent copy of any JSON value (4.8 us where deepcopy takes 35)."""
+    """Return an independent copy of any JSON value (4.8 us where deepcopy takes 35).
+
+    Raises EncodeError, which names the path, for a value that `jsontext.dumps` refuses.
+    """
     try:
-        return orjson.loads(orjson.dumps(value))
-    except TypeError:  # nested deeper than that
+        text = orjson.dumps(value, option=jsontext.STRICT)
+    except TypeError:  # nested deeper than that, or with times
         return jsontext.loads(jsontext.dumps(value))
+    if b"null" in text:
+        jsontext.check_numbers(value)
+    return orjson.loads(text)
 
 
 def metadata(obj: AnyObject) -> JsonObject:

@@ -16,6 +16,7 @@ from asoreconcile.base.clock import Clock, SystemClock
 from asoreconcile.base.coroutines import run_to_completion
 from asoreconcile.base.errors import check_is, check_seconds
 from asoreconcile.base.fencing import Fence
+from asoreconcile.base.json_problems import EncodeError
 from asoreconcile.base.objects import JsonObject, ObjectKey, metadata
 from asoreconcile.base.stop_signal import StopSignal
 from asoreconcile.base.threads import Threads
@@ -141,7 +142,10 @@ class KubeClient(Writes):
         return self._defaults.dry_run
 
     def send(self, write: Write) -> JsonObject:
-        """Send a write; return the server's response."""
+        """Send a write; return the server's response.
+
+        Raises EncodeError, with nothing sent, for a body that is not JSON (CL-10).
+        """
         defaults = self._defaults
         body, dry_run = write.body, write.dry_run or defaults.dry_run
         query = {}
@@ -156,18 +160,25 @@ class KubeClient(Writes):
                 "dryRun": "All" if dry_run else "",
                 "fieldValidation": defaults.field_validation,
             }
-        answer = self._exchange.document(
-            write.method,
-            self._path(
-                write.resource,
-                write.key,
-                write.subresource,
-                names_one=write.method != "POST",
-            ),
-            query=query,
-            body=body,
-            content_type=write.content_type,
+        path = self._path(
+            write.resource,
+            write.key,
+            write.subresource,
+            names_one=write.method != "POST",
         )
+        try:
+            answer = self._exchange.document(
+                write.method,
+                path,
+                query=query,
+                body=body,
+                content_type=write.content_type,
+            )
+        except EncodeError as error:
+            # A patch does not say which object it is for.
+            if isinstance(body, dict) and body.get("kind"):
+                raise
+            raise error.within(f"{write.resource.kind} {write.key}") from None
         if write.method in ("PATCH", "PUT"):
             _check_named(answer, write.key)
         return answer

@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 import attrs
 
 from asoreconcile.base.errors import AsoreconcileError
+from asoreconcile.base.json_problems import EncodeError
 from asoreconcile.base.objects import JsonObject
 from asoreconcile.resources.annotations import OMIT_EMPTY
 from asoreconcile.resources.class_fields import (
@@ -26,6 +27,8 @@ from asoreconcile.resources.value_codecs import (
     Encode,
     MismatchError,
     ValueCodec,
+    exact_when_written,
+    unfit,
     value_codec,
 )
 
@@ -64,10 +67,16 @@ class Codec(Generic[T]):
         return made
 
     def encode(self, instance: T) -> JsonObject:
-        """Return a new dict. Raises TypeError or AttributeError for values that the
-        class does not allow.
+        """Return a new dict.
+
+        Raises EncodeError, which names class and field, for a value of another type
+        than the field's.
         """
-        made: JsonObject = self.write(instance)
+        try:
+            made: JsonObject = self.write(instance)
+        except MismatchError as error:
+            place = error.path.lstrip(".") or "it"
+            raise EncodeError(f"{self.kind.__name__}: {place}", error.rule) from None
         return made
 
 
@@ -146,7 +155,7 @@ def _compiled(kind: type, compiling: dict[type, _Holder]) -> Codec[Any]:
             raise ResourceError(message) from None
     _require_weak_references(kind)
     keep_in_copies(kind)
-    holder.made = Codec(kind, _reader(kind, plans), _writer(plans))
+    holder.made = Codec(kind, _reader(kind, plans), _writer(kind, plans))
     return holder.made
 
 
@@ -173,10 +182,21 @@ def _plan(field: ClassField, codec: ValueCodec) -> _Plan:
     omits_falsy = OMIT_EMPTY in field.notes
     if field.default is None:
         return _Plan(field, codec, False, omits_falsy, None, False)
-    value = field.default()
-    written = codec.write(value) if codec.write and value is not None else value
+    written = _default_written(field, codec)
     empty = written in _EMPTY or (omits_falsy and not written)
     return _Plan(field, codec, empty, omits_falsy, written, not empty)
+
+
+def _default_written(field: ClassField, codec: ValueCodec) -> Any:
+    """Return the encoded default of a field that has one. Raises ResourceError for a
+    default of another type.
+    """
+    if field.default is None or (value := field.default()) is None:
+        return None
+    try:
+        return codec.write(value) if codec.write else value
+    except MismatchError as error:
+        raise ResourceError(f"its default {error}") from None
 
 
 def _reader(kind: Any, plans: list[_Plan]) -> Decode:
@@ -252,33 +272,55 @@ def _reader(kind: Any, plans: list[_Plan]) -> Decode:
     return read
 
 
-def _writer(plans: list[_Plan]) -> Encode:
+def _writer(kind: type, plans: list[_Plan]) -> Encode:
     fields = [
         (
             plan.field.attribute,
             plan.field.json_name,
             plan.codec.write,
+            exact_when_written(plan.codec),
             plan.omits,
             plan.omits_falsy,
             plan.default,
             # Null is written if no value means something else.
             plan.field.default is None
             or (plan.field.is_optional and plan.default is not None),
+            plan.field.default is None and not plan.field.nullable,
         )
         for plan in plans
     ]
 
     def write(instance: Any) -> Any:
+        if not isinstance(instance, kind):
+            unfit(f"a {kind.__name__}", instance)
         kept = kept_of(instance)
         stated, absent = kept.stated, kept.absent
         made: dict[str, Any] = {}
-        for attribute, name, write_one, omits, omits_falsy, default, needed in fields:
+        for (
+            attribute,
+            name,
+            write_one,
+            exact,
+            omits,
+            omits_falsy,
+            default,
+            needed,
+            is_set,
+        ) in fields:
             value = getattr(instance, attribute)
             if value is None:
+                if is_set:
+                    raise MismatchError("must not be None", None).within(name)
                 if needed or name in stated:
                     made[name] = None
                 continue
-            written = write_one(value) if write_one else value
+            if write_one is None or type(value) is exact:
+                written = value
+            else:
+                try:
+                    written = write_one(value)
+                except MismatchError as error:
+                    raise error.within(name) from None
             if absent and name in absent and written == default:
                 if name in stated:
                     made[name] = None
@@ -313,10 +355,7 @@ def _require_weak_references(kind: type) -> None:
 
 def default_of(field: ClassField) -> Any:
     """Return the encoded default of a field; None if it has no default or no value."""
-    if field.default is None or (value := field.default()) is None:
-        return None
-    write = value_codec(field.type, _nested).write
-    return write(value) if write else value
+    return _default_written(field, value_codec(field.type, _nested))
 
 
 def _nested(kind: type) -> ValueCodec:

@@ -82,11 +82,23 @@ class TypedKind(Generic[C]):
         return made
 
     def encode(self, instance: C) -> JsonObject:
-        """Encode the object as a new dict for the server."""
+        """Encode the object as a new dict for the server.
+
+        Raises EncodeError, which names the object, the class and the field.
+        """
+        from asoreconcile.base.json_problems import EncodeError
+
+        try:
+            made = self._codec.encode(instance)
+        except EncodeError as error:
+            meta = getattr(instance, "metadata", None)
+            named = getattr(meta, "namespace", ""), getattr(meta, "name", "")
+            key = "/".join(filter(None, map(str, named)))
+            raise (error.within(key) if key else error) from None
         return {
             "apiVersion": self.resource.api_version,
             "kind": self.resource.kind,
-            **self._codec.encode(instance),
+            **made,
         }
 
     def take_over(self, instance: C, document: JsonObject) -> None:

@@ -7,11 +7,12 @@ type-checked.
 import base64
 import binascii
 import enum
+import math
 import types
 from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime, timedelta
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any, Literal, NoReturn, Union, get_args, get_origin
 
 import attrs
 
@@ -53,14 +54,20 @@ class MismatchError(Exception):
 @attrs.frozen
 class ValueCodec:
     """Functions that decode and encode a value that is not null; None if the value
-    stays unchanged.
+    stays unchanged. Both raise MismatchError for a value of another type.
 
-    exact: type whose values need no check.
+    exact: type whose values need no check and stay unchanged. A float is checked when
+    it is encoded: JSON has no NaN.
     """
 
     read: Decode | None = None
     write: Encode | None = None
     exact: type | None = None
+
+
+def exact_when_written(codec: ValueCodec) -> type | None:
+    """Return the type whose values need no check when they are encoded."""
+    return None if codec.exact is float else codec.exact
 
 
 Nested = Callable[[type], ValueCodec]
@@ -76,7 +83,7 @@ def value_codec(hint: Any, nested: Nested) -> ValueCodec:
         return _union_codec(choices, nested)
     origin, arguments = get_origin(hint) or hint, get_args(hint)
     if origin is Literal:
-        return ValueCodec(_one_of(arguments))
+        return ValueCodec(_one_of(arguments), _one_of(arguments))
     if origin in MAPS:
         key, item = arguments or (str, Any)
         if unwrapped(key)[0] is not str:
@@ -88,10 +95,7 @@ def value_codec(hint: Any, nested: Nested) -> ValueCodec:
         return ValueCodec()
     if isinstance(origin, type):
         if issubclass(origin, enum.Enum):
-            # Pydantic may keep the value in place of the member (use_enum_values).
-            return ValueCodec(
-                _enum_reader(origin), lambda value: getattr(value, "value", value)
-            )
+            return ValueCodec(_enum_reader(origin), _enum_writer(origin))
         if found := _scalar(origin):
             return found
         if is_field_class(origin):
@@ -126,9 +130,9 @@ def _union_codec(choices: Sequence[Any], nested: Nested) -> ValueCodec:
     if len(choices) == 1:
         return value_codec(choices[0], nested)
     if {unwrapped(one)[0] for one in choices} == {int, str}:
-        return ValueCodec(_int_or_string)
+        return ValueCodec(_int_or_string, _int_or_string_written)
     if {unwrapped(one)[0] for one in choices} == {int, float}:
-        return ValueCodec(_number)
+        return ValueCodec(_number, _number_written)
     shown = " | ".join(getattr(one, "__name__", str(one)) for one in choices)
     raise ResourceError(
         f"{shown}: give one type; the only union that Kubernetes has is int | str"
@@ -137,17 +141,70 @@ def _union_codec(choices: Sequence[Any], nested: Nested) -> ValueCodec:
 
 def _scalar(kind: type) -> ValueCodec | None:
     if issubclass(kind, datetime):
-        return ValueCodec(_text_reader(parse_time), time_text)
+        read = _text_reader(parse_time)
+        return ValueCodec(read, _writer("a datetime", datetime, time_text))
     if issubclass(kind, timedelta):
-        return ValueCodec(_text_reader(parse_duration_text), duration_text)
+        read = _text_reader(parse_duration_text)
+        return ValueCodec(read, _writer("a timedelta", timedelta, duration_text))
     return {
-        str: ValueCodec(_string, exact=str),
-        bool: ValueCodec(_boolean, exact=bool),
-        int: ValueCodec(_integer, exact=int),
-        float: ValueCodec(_number, exact=float),
-        bytes: ValueCodec(_bytes, lambda value: base64.b64encode(value).decode()),
-        Quantity: ValueCodec(_quantity, lambda value: value.stated),
+        str: ValueCodec(_string, _writer("a str", str), exact=str),
+        bool: ValueCodec(_boolean, _writer("a bool", bool), exact=bool),
+        int: ValueCodec(_integer, _integer_written, exact=int),
+        float: ValueCodec(_number, _number_written, exact=float),
+        bytes: ValueCodec(_bytes, _writer("bytes", (bytes, bytearray), _base64)),
+        Quantity: ValueCodec(
+            _quantity, _writer("a Quantity", Quantity, lambda value: value.stated)
+        ),
     }.get(kind)
+
+
+def unfit(wanted: str, value: object) -> NoReturn:
+    """Raise MismatchError for a value that cannot be encoded. The value may be secret:
+    only its class is shown.
+    """
+    kind = type(value)
+    named = kind.__name__ if kind.__module__ == "builtins" else kind.__qualname__
+    raise MismatchError(f"must be {wanted}, not {named}", None)
+
+
+def _writer(
+    wanted: str,
+    kind: type | tuple[type, ...],
+    write: Callable[[Any], Any] | None = None,
+) -> Encode:
+    def checked(value: Any) -> Any:
+        if not isinstance(value, kind):
+            unfit(wanted, value)
+        return write(value) if write else value
+
+    return checked
+
+
+def _base64(value: bytes) -> str:
+    return base64.b64encode(value).decode()
+
+
+def _integer_written(value: Any) -> Any:
+    if not isinstance(value, int) or isinstance(value, bool):
+        unfit("an int", value)
+    return value
+
+
+def _number_written(value: Any) -> Any:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        unfit("a number", value)
+    if isinstance(value, int):
+        return value
+    if not math.isfinite(value):
+        raise MismatchError("is NaN or infinite, which JSON does not have", None)
+    # JSON has no subclasses, such as numpy's numbers.
+    return float(value)
+
+
+def _int_or_string_written(value: Any) -> Any:
+    if not isinstance(value, int | str) or isinstance(value, bool):
+        unfit("an int or a str", value)
+    return value
 
 
 def _string(value: Any) -> Any:
@@ -207,6 +264,20 @@ def _text_reader(parse: Callable[[str], Any]) -> Decode:
     return read
 
 
+def _enum_writer(kind: type[enum.Enum]) -> Encode:
+    values = [one.value for one in kind]
+
+    def write(value: Any) -> Any:
+        if isinstance(value, kind):
+            return value.value
+        # Pydantic may keep the value in place of the member (use_enum_values).
+        if type(value) not in (str, int) or value not in values:
+            unfit(f"a {kind.__name__}", value)
+        return value
+
+    return write
+
+
 def _enum_reader(kind: type[enum.Enum]) -> Decode:
     by_value = {one.value: one for one in kind}
     if not all(type(value) in (str, int) for value in by_value):
@@ -240,6 +311,7 @@ def _one_of(choices: Sequence[Any]) -> Decode:
 
 def _map_codec(item: ValueCodec) -> ValueCodec:
     read_item, write_item, exact = item.read, item.write, item.exact
+    written = exact_when_written(item)
 
     def read(value: Any) -> Any:
         if type(value) is not dict:
@@ -255,9 +327,17 @@ def _map_codec(item: ValueCodec) -> ValueCodec:
         return made
 
     def write(value: Any) -> Any:
-        if write_item is None:
+        if not isinstance(value, Mapping):
+            unfit("a dict", value)
+        if write_item is None or all(type(one) is written for one in value.values()):
             return dict(value)
-        return {name: write_item(one) for name, one in value.items()}
+        made = {}
+        for name, one in value.items():
+            try:
+                made[name] = write_item(one)
+            except MismatchError as error:
+                raise error.within(str(name)) from None
+        return made
 
     return ValueCodec(read, write)
 
@@ -267,6 +347,7 @@ def _list_codec(origin: Any, arguments: Sequence[Any], nested: Nested) -> ValueC
         raise ResourceError("a tuple of fixed length: write tuple[T, ...] or a class")
     item = _item_codec(arguments[0] if arguments else Any, nested)
     read_item, write_item, exact = item.read, item.write, item.exact
+    written = exact_when_written(item)
     # A set forgets the order, which an object that is read again has.
     if origin in SETS:
         raise ResourceError("a set has no order: write list and Schema(unique=True)")
@@ -287,8 +368,17 @@ def _list_codec(origin: Any, arguments: Sequence[Any], nested: Nested) -> ValueC
         return make(made) if make else made
 
     def write(value: Any) -> Any:
-        if write_item is None:
+        # A string is a sequence of strings.
+        if not isinstance(value, Sequence) or isinstance(value, str | bytes):
+            unfit("a list", value)
+        if write_item is None or all(type(one) is written for one in value):
             return list(value)
-        return [write_item(one) for one in value]
+        made: list[Any] = []
+        try:
+            for one in value:
+                made.append(write_item(one))  # noqa: PERF401
+        except MismatchError as error:
+            raise error.within(len(made)) from None
+        return made
 
     return ValueCodec(read, write)

@@ -10,6 +10,8 @@ from decimal import Decimal, InvalidOperation
 from functools import total_ordering
 from typing import Any
 
+from asoreconcile.base.json_problems import time_text as utc_text
+
 _UNITS = {
     "ns": Decimal("1e-9"),
     "us": Decimal("1e-6"),
@@ -94,10 +96,8 @@ def time_text(value: datetime) -> str:
     text = getattr(value, "text", None)
     if isinstance(text, str):
         return text
-    if value.tzinfo is not UTC:
-        known = value.replace(tzinfo=UTC) if value.tzinfo is None else value
-        value = known.astimezone(UTC)
-    return value.isoformat().removesuffix("+00:00") + "Z"
+    known = value.replace(tzinfo=UTC) if value.tzinfo is None else value
+    return utc_text(known)
 
 
 def parse_duration_text(text: str) -> timedelta:

@@ -11,6 +11,7 @@ import attrs
 from attrs.validators import deep_iterable, instance_of
 
 from asoreconcile.base import jsontext
+from asoreconcile.base.json_problems import EncodeError
 from asoreconcile.base.log import Logger
 from asoreconcile.base.objects import GroupVersionKind, JsonObject, ObjectKey, copy_json
 from asoreconcile.kube.errors import ApiError
@@ -100,7 +101,9 @@ def respond(review: Review, decide: Decide, *, on_broken: Callable[[], None]) ->
         _log.exception("Admission failed unexpectedly")
         # Counted separately: a denial is a valid response, this is a bug.
         on_broken()
-        message = f"the webhook broke: {type(error).__name__}"
+        # The text of an EncodeError has names alone, and others may show secrets.
+        shown = f": {error}" if isinstance(error, EncodeError) else ""
+        message = f"the webhook broke: {type(error).__name__}{shown}"
         response = refused(review.uid, status(500, "InternalError", message))
         return answered(review.api_version, review.kind, response)
 
@@ -165,6 +168,8 @@ def mutating(chain: Sequence[Mutate]) -> Decide:
                 return answer, []
             if answer is not None:
                 after = _checked(answer)
+        # Refuses what JSON does not have: of the patch, the error would name no field.
+        jsontext.dumps(after)
         return Allowed(), changes(before, after)
 
     return decide

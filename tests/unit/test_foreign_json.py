@@ -84,9 +84,9 @@ def test_a_number_that_is_none_is_named_and_never_written(text):
     (number,) = found["a"]
     assert isinstance(number, NoNumber)
     assert not math.isfinite(number)
-    with pytest.raises(TypeError, match="NoNumber"):
+    with pytest.raises(TypeError, match="which JSON does not have"):
         jsontext.dumps(found)
-    with pytest.raises(TypeError, match="NoNumber"):
+    with pytest.raises(TypeError, match="which JSON does not have"):
         jsontext.settled(found)
 
 

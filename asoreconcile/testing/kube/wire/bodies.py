@@ -13,7 +13,7 @@ import attrs
 import orjson
 import yaml
 
-from asoreconcile.base import jsontext
+from asoreconcile.base.json_problems import MOST_LEVELS
 from asoreconcile.base.objects import JsonObject
 from asoreconcile.testing.http import HttpRequest
 from asoreconcile.testing.kube.wire import complaints, deepjson, protobuf
@@ -235,7 +235,7 @@ def _check_nesting(body: bytes) -> None:
 
 
 def _too_deep() -> _DeepError:
-    return _DeepError(f"yaml: exceeded max depth of {jsontext.MOST_LEVELS}")
+    return _DeepError(f"yaml: exceeded max depth of {MOST_LEVELS}")
 
 
 def _yaml(body: bytes) -> Any:
