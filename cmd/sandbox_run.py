@@ -228,7 +228,7 @@ class SandboxRun:
                     server = running.enter_context(
                         self._page(self._page_port, conversion)
                     )
-                    foot.append(f"page: {server.url}")
+                    foot.append(f"page: {server.file.as_uri()}")
                 return self._look_on(more, limit_seconds, foot)
             except OSError as error:
                 if error.errno not in _NOBODY_LOOKS:
@@ -242,7 +242,7 @@ class SandboxRun:
                 more.wait()
 
     def _page(self, port: int, conversion: WebhookClient | None) -> "PageServer":
-        """Return the server of the page. Raises ChildError if the port is taken."""
+        """Return the server of the page."""
         from asoreconcile.azure.cmd.ui.page_server import PageServer
         from asoreconcile.azure.cmd.ui.sandbox_page import SandboxPage
 
@@ -258,10 +258,7 @@ class SandboxRun:
             # With --chaos, that plays them.
             faults=() if self._chaos else CHAOS,
         )
-        try:
-            return PageServer(page, port=port)
-        except OSError as error:
-            raise ChildError(f"no page on port {port}: {error}") from error
+        return PageServer(page, port=port)
 
     def _run_kinds(self) -> WebhookClient | None:
         """Install and run the manifests' kinds; return the conversion webhook,

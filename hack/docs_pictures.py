@@ -74,7 +74,7 @@ def make() -> None:
     thread.start()
     try:
         ready = r"(?<!\d)([1-9]\d*) of \1 Ready"
-        address = _said(pieces, thread, r"page: (http\S+)")
+        address = _said(pieces, thread, r"page: (file\S+)")
         _said(pieces, thread, ready)
         end = 1 + next(n for n, one in enumerate(pieces) if re.search(ready, one.text))
         (PICTURES / "sandbox.svg").write_text(film(_TYPED, pieces[:end]))

@@ -22,7 +22,12 @@ from asoreconcile.serving.connection_limiter import (
     ConnectionLimiter,
     ConnectionLimitError,
 )
-from asoreconcile.serving.messages import RequestHandler, ServerRequest, ServerResponse
+from asoreconcile.serving.messages import (
+    HeadCheck,
+    RequestHandler,
+    ServerRequest,
+    ServerResponse,
+)
 from asoreconcile.serving.request_head import (
     LINE_BYTES,
     MOST_HEADERS,
@@ -40,7 +45,7 @@ READ_SECONDS = 32.0
 _IDLE_SECONDS = 120.0
 # A client that sends for longer is not waiting for the response.
 _LINGER_SECONDS = 2.0
-_HEAD_BYTES = 1 << 20
+HEAD_BYTES = 1 << 20
 _CLOSE = "Connection: close\r\n"
 _PIECE_BYTES = 1 << 14  # of TLS: one is sent, or waited for, as a whole
 
@@ -52,6 +57,7 @@ class ServerLimits:
     max_body_bytes: limit of a request for a target. read_seconds: limit of a whole
     request, from its first byte, and as much again for its answer to be taken.
     is_urgent: whether a target is answered when all places but the reserve are taken.
+    head_bytes: limit of a head. check_head: refuses requests by their heads.
     The limiter reserves the memory of long bodies before they are read.
     """
 
@@ -60,6 +66,8 @@ class ServerLimits:
     max_body_bytes: Callable[[str], int] = lambda _: 0
     read_seconds: float = READ_SECONDS
     is_urgent: Callable[[str], bool] = lambda _: False
+    head_bytes: int = HEAD_BYTES
+    check_head: HeadCheck = lambda _: None
 
 
 class ConnectionHandler:
@@ -100,12 +108,12 @@ class ConnectionHandler:
 
     def _serve_one(self) -> None:
         """Wait for a request, read it whole, answer it."""
-        self._input.allow(_IDLE_SECONDS, _HEAD_BYTES)
+        self._input.allow(_IDLE_SECONDS, self._limits.head_bytes)
         self._keeps = False
         if not self._comes_another():
             return
         self._limiter.request_started(self._counted)
-        self._input.allow(self._limits.read_seconds, _HEAD_BYTES)
+        self._input.allow(self._limits.read_seconds, self._limits.head_bytes)
         self._output.allow(self._limits.read_seconds)
         try:
             read = self._head()
@@ -152,6 +160,12 @@ class ConnectionHandler:
         if head.method not in self._limits.methods:
             self._refuse(405)
             return None
+        refusal = self._limits.check_head(self._made(head))
+        if refusal is not None:
+            if head.body_bytes:
+                self._leave_unread()
+            self._respond(refusal)
+            return None
         if head.body_bytes > self._limits.max_body_bytes(head.target):
             self._leave_unread()
             return self._made(head, too_long=True)
@@ -177,7 +191,7 @@ class ConnectionHandler:
             self._refuse(503)
             return False
         # The client did not cause the wait.
-        self._input.allow(seconds, _HEAD_BYTES)
+        self._input.allow(seconds, self._limits.head_bytes)
         return True
 
     def _made(
@@ -208,6 +222,7 @@ class ConnectionHandler:
         self._output.allow(self._limits.read_seconds)
         if self._limiter.closing:
             self._keeps = False
+        more = "".join(f"{name}: {v}\r\n" for name, v in response.headers.items())
         head = (
             f"HTTP/1.1 {response.status} {HTTPStatus(response.status).phrase}\r\n"
             "Server: asoreconcile\r\n"
@@ -215,7 +230,7 @@ class ConnectionHandler:
             f"Content-Type: {response.content_type}\r\n"
             f"Content-Length: {response.size_bytes}\r\n"
             "X-Content-Type-Options: nosniff\r\n"
-            f"{'' if self._keeps else _CLOSE}\r\n"
+            f"{more}{'' if self._keeps else _CLOSE}\r\n"
         ).encode("latin-1")
         pieces = response.pieces if with_body else ()
         # A small body goes out with the head: a piece costs both sides a system call.

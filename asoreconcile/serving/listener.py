@@ -18,12 +18,13 @@ from asoreconcile.base.backoff import Pauses
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.log import Logger
 from asoreconcile.serving.connection_handler import (
+    HEAD_BYTES,
     READ_SECONDS,
     ConnectionHandler,
     ServerLimits,
 )
 from asoreconcile.serving.connection_limiter import MEMORY_BYTES, ConnectionLimiter
-from asoreconcile.serving.messages import RequestHandler
+from asoreconcile.serving.messages import HeadCheck, RequestHandler
 
 _log = Logger(__name__)
 
@@ -61,6 +62,8 @@ class Listener:
         max_connections: int = _MAX_CONNECTIONS,
         memory_bytes: int = MEMORY_BYTES,
         is_urgent: Callable[[str], bool] = lambda _: False,
+        head_bytes: int = HEAD_BYTES,
+        check_head: HeadCheck = lambda _: None,
     ) -> None:
         """address: `:8081` (every address of the machine), `127.0.0.1:0` (any free
         port), `[::1]:8081`; "0" and "" never listen. Raises ListenError for any other
@@ -76,12 +79,20 @@ class Listener:
         memory_bytes: limit of all long bodies and their answers; a body without room is
         read only after others have ended. is_urgent: returns whether a target is served
         from a reserve if all places are taken.
+        head_bytes: limit of a head. check_head: returns the answer to a request that is
+        refused by its head; its body is not read.
         """
         self.address = address
         self.is_off = address in OFF
         self._host, self._port = ("", 0) if self.is_off else _parse(address)
         self._limits = ServerLimits(
-            answer, methods, max_body_bytes, read_seconds, is_urgent
+            answer,
+            methods,
+            max_body_bytes,
+            read_seconds,
+            is_urgent,
+            head_bytes,
+            check_head,
         )
         self._tls = tls
         self._limiter = ConnectionLimiter(

@@ -28,11 +28,14 @@ class ServerRequest:
 
 @attrs.frozen
 class ServerResponse:
-    """One answer. body: bytes, or a long body as pieces that are never joined."""
+    """One answer. body: bytes, or a long body as pieces that are never joined.
+    headers: further headers, without a line break in name or value.
+    """
 
     status: int
     body: bytes | Sequence[bytes] = attrs.field(default=b"", repr=False)
     content_type: str = PLAIN
+    headers: Mapping[str, str] = attrs.field(factory=dict, repr=False)
 
     @property
     def pieces(self) -> Sequence[bytes]:
@@ -44,6 +47,11 @@ class ServerResponse:
         """The length of the body."""
         return sum(map(len, self.pieces))
 
+
+HeadCheck = Callable[[ServerRequest], ServerResponse | None]
+"""Returns the answer that refuses a request by its head, before its body is read; None
+admits the request. The request has no body yet.
+"""
 
 RequestHandler = Callable[[ServerRequest], ServerResponse]
 """Called on a connection's thread; what it raises is logged and answered as a 500."""

@@ -137,6 +137,7 @@ class WebhookServer:
             max_body_bytes=self._max_bytes,
             max_connections=_CONNECTIONS,
             memory_bytes=limits.memory_bytes,
+            check_head=self._refusal,
         )
 
     def validate(
@@ -240,17 +241,24 @@ class WebhookServer:
         """Return the response to a request: a review, even for a malformed request.
         Rule: WH-3.
         """
+        if (refusal := self._refusal(request)) is not None:
+            return refusal
         path, _, query = request.target.partition("?")
-        route = self._routes.get(path)
-        if route is None:
-            return ServerResponse(404, b"no webhook at this path\n")
-        if self._clients and route.kind == REVIEW and not request.is_certified:
-            return ServerResponse(403, b"a client certificate is required here\n")
+        route = self._routes[path]
         deadline = self._clock.monotonic() + _timeout_seconds(query)
         with self._measured(route):
             pieces = reviewed(route, request, deadline=deadline)
             body = pieces[0] if len(pieces) == 1 else pieces
             return ServerResponse(200, body, "application/json")
+
+    def _refusal(self, request: ServerRequest) -> ServerResponse | None:
+        """Return the answer to a request that needs no look at its body."""
+        route = self._routes.get(request.target.partition("?")[0])
+        if route is None:
+            return ServerResponse(404, b"no webhook at this path\n")
+        if self._clients and route.kind == REVIEW and not request.is_certified:
+            return ServerResponse(403, b"a client certificate is required here\n")
+        return None
 
     def _context(self) -> ssl.SSLContext:
         """Return the context for the next handshake. Raises OSError while there is no

@@ -35,7 +35,8 @@ def ui(
     Shows owners and references as a graph, and of each object its conditions over time,
     why it is not Ready, its events, and the differences of spec and status. The page
     reads with the rights of your kubeconfig and changes nothing. It is served on
-    127.0.0.1 alone, by the printed address, which holds a key.
+    127.0.0.1 alone. The printed file leads to it with a key that is good once: other
+    users of the machine can read neither.
 
     \b
     Example:
@@ -57,10 +58,10 @@ def ui(
                 client, server=config.url, user=config.user, namespace=place
             )
             with stop_event() as stop, PageServer(page, port=port) as server:
-                say(f"page: {server.url}")
+                say(f"page: {server.file.as_uri()}")
                 if opens and sys.stdout.isatty():
-                    webbrowser.open(server.url)
+                    webbrowser.open(server.file.as_uri())
                 stop.wait()
     except OSError as error:
-        message = f"cannot listen on port {port}: {error}"
+        message = f"cannot write the page's file: {error}"
         raise click.ClickException(message) from error

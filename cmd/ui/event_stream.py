@@ -1,15 +1,16 @@
-"""Server-sent events: one bounded buffer of the last events, which all clients read.
+"""Events for pages: one bounded buffer of the last events, which all clients read.
 
-A client that reads too slowly, or comes back too late, finds that the buffer has moved
-on. It then gets the event `reload` and reads everything again. So a slow client costs
-no memory, and does not delay others.
+A client asks for the events after the last one that it has, and waits for them. A
+client that comes back too late finds that the buffer has moved on: it gets the event
+`reload` and reads everything again. So a slow client costs no memory, and does not
+delay others.
 """
 
+import re
 import secrets
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
 from typing import Any
 
 import attrs
@@ -18,7 +19,8 @@ from asoreconcile.base import jsontext
 
 _MOST_EVENTS = 1000
 _MOST_BYTES = 8 << 20
-_SILENT_SECONDS = 15.0
+_RELOAD = b'{"name":"reload","data":null}'
+_NUMBER = re.compile(r"[0-9]{1,15}")
 # A page asks for all objects while its stream opens: changes in between must reach it.
 _OVERLAP_SECONDS = 5.0
 
@@ -49,8 +51,7 @@ class EventStream:
         """Add an event, for all clients."""
         with self._changed:
             self._last += 1
-            head = f"id: {self._run}-{self._last}\nevent: {name}\ndata: "
-            text = head.encode() + jsontext.dumps(document) + b"\n\n"
+            text = jsontext.dumps({"name": name, "data": document})
             one = _Published(self._last, name, time.monotonic(), text)
             self._events.append(one)
             self._size += len(text)
@@ -60,31 +61,30 @@ class EventStream:
                 self._size -= len(self._events.popleft().text)
             self._changed.notify_all()
 
-    def follow(self, last_event_id: str) -> Iterator[bytes]:
-        """Yield the texts for a client, until the stream is closed. Blocking.
+    def since(self, last: str, seconds: float) -> list[bytes]:
+        """Return the events after one, as pieces of a JSON object: `last`, the id to
+        ask with next, and `events`, each with `name` and `data`. Blocks until there is
+        an event, at most for `seconds`.
 
-        last_event_id: the last event that the client has, or "" for a new client.
+        last: the last event that the client has, or "" for a new client.
         """
-        at, first = self._beginning(last_event_id)
-        yield b"retry: 2000\n\n" + first
-        while True:
-            with self._changed:
-                if at >= self._last and not self._is_closed:
-                    self._changed.wait(_SILENT_SECONDS)
-                if self._is_closed:
-                    return
-                if at + 1 < self._oldest:
-                    text = (
-                        f"id: {self._run}-{self._last}\nevent: reload\ndata: {{}}\n\n"
+        number, early = self._beginning(last)
+        with self._changed:
+            if number is None:
+                found = [_RELOAD]
+            else:
+                if last:
+                    self._changed.wait_for(
+                        lambda: self._is_closed or self._last > number, seconds
                     )
-                    sent = text.encode()
-                else:
-                    sent = b"".join(one.text for one in self._events if one.number > at)
-                at = self._last
-            yield sent or b": nothing new\n\n"
+                later = [one.text for one in self._events if one.number > number]
+                is_whole = number + 1 >= self._oldest
+                found = [*early, *later] if is_whole else [_RELOAD]
+            at = f'{{"last":"{self._run}-{self._last}","events":['.encode()
+        return [at, b",".join(found), b"]}"]
 
     def close(self) -> None:
-        """End all streams."""
+        """End all waits."""
         with self._changed:
             self._is_closed = True
             self._changed.notify_all()
@@ -93,16 +93,16 @@ class EventStream:
     def _oldest(self) -> int:
         return self._events[0].number if self._events else self._last + 1
 
-    def _beginning(self, last_event_id: str) -> tuple[int, bytes]:
-        """Return the number of the last event that a client has, and the events that a
-        new client may lack.
+    def _beginning(self, last: str) -> tuple[int | None, list[bytes]]:
+        """Return the number of the last event that a client has (None if it has to read
+        everything again), and the events that a new client may lack.
         """
-        run, _, number = last_event_id.partition("-")
+        run, _, number = last.partition("-")
         with self._changed:
-            if run == self._run and number.isdigit() and int(number) <= self._last:
-                return int(number), b""
-            if last_event_id:
-                return -1, b""
+            if run == self._run and _NUMBER.fullmatch(number):
+                return min(int(number), self._last), []
+            if last:
+                return None, []
             since = time.monotonic() - _OVERLAP_SECONDS
             recent = (e for e in self._events if e.name == "objects" and e.at >= since)
-            return self._last, b"".join(one.text for one in recent)
+            return self._last, [one.text for one in recent]

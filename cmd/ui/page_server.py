@@ -1,26 +1,28 @@
 """The HTTP server of the page, on 127.0.0.1 alone.
 
-The address holds a key, new at each start, so that other users of the machine cannot
-read the page: the first request brings the key, and the answer sets it as a cookie for
-the rest. Requests for another host name, which an attacker's DNS may direct to this
-address, and requests by pages of other sites are refused. A request that changes
-something needs the token that is in the page as well.
+A file that only its user can read has a key that is good once (`page_keys`): the page
+brings it, gets a token, and sends the token as a header. Anyone on the machine may have
+the files of the page, which say nothing of a cluster; nothing else is answered, and no
+body is read, without a token. Requests for another host name, which an attacker's DNS
+may direct to this address, and requests by pages of other sites are refused.
 """
 
-import hmac
-import secrets
 import threading
-from collections.abc import Callable, Mapping
-from http.cookies import CookieError, SimpleCookie
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+import attrs
 
 from asoreconcile.azure.cmd.ui.cluster_page import ClusterPage, PageError
+from asoreconcile.azure.cmd.ui.page_keys import PageKeys
 from asoreconcile.base import jsontext
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.log import Logger
 from asoreconcile.base.objects import JsonObject
-from asoreconcile.testing.http import HttpRequest, HttpResponse, HttpServer
+from asoreconcile.serving.listener import Listener
+from asoreconcile.serving.messages import ServerRequest, ServerResponse
 
 _log = Logger(__name__)
 
@@ -35,15 +37,44 @@ _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; "
     "style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'",
-    "X-Content-Type-Options": "nosniff",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
 }
 _JSON = "application/json"
 _HOSTS = ("127.0.0.1", "localhost", "[::1]")
+_OPEN = "api/open"
 _MOST_BODY_BYTES = 1 << 20
-_MOST_STREAMS = 32
+_MOST_HEAD_BYTES = 1 << 14
+_MOST_QUERY_FIELDS = 8
+# Each may hold a thread, a head of this size and a body that is not reserved.
+_MOST_CONNECTIONS = 64
+_READ_SECONDS = 10.0
+_MOST_WAITING = 32
+_WAIT_SECONDS = 15.0
+_STOP_SECONDS = 5.0
+
+
+@attrs.frozen
+class _Asked:
+    """A request: its path without the first slash, and the last value of each name of
+    its query.
+    """
+
+    path: str
+    query: Mapping[str, str]
+
+    @classmethod
+    def of(cls, request: ServerRequest) -> Self:
+        """Read a target. Raises PageError."""
+        try:
+            parts = urlsplit(request.target)
+            query = parse_qsl(
+                parts.query, keep_blank_values=True, max_num_fields=_MOST_QUERY_FIELDS
+            )
+        except ValueError:
+            raise PageError(400, "The address cannot be read.") from None
+        return cls(unquote(parts.path).removeprefix("/"), dict(query))
 
 
 class PageServer:
@@ -52,45 +83,77 @@ class PageServer:
     def __init__(self, page: ClusterPage, *, port: int = 0) -> None:
         """page: source of the documents; it is started and closed with the server.
         port: port of the listening socket; if 0, any free port.
-
-        Raises OSError if the port is taken.
         """
         self._page = page
-        self._token = secrets.token_urlsafe(24)
-        self._key = secrets.token_urlsafe(24)
         # Only what is in the folder now can be asked for, by its exact name.
-        self._files = {path.name: path for path in _FOLDER.iterdir()}
-        self._streams = threading.BoundedSemaphore(_MOST_STREAMS)
-        self._server = HttpServer(self._handle, port=port)
-        self._reads: Mapping[str, Callable[[HttpRequest], Any]] = {
+        self._files = {path.name: path.read_bytes() for path in _FOLDER.iterdir()}
+        self._waits = threading.BoundedSemaphore(_MOST_WAITING)
+        self._keys: PageKeys | None = None
+        self._listener = Listener(
+            f"127.0.0.1:{port}",
+            self._handle,
+            methods=("GET", "POST"),
+            max_body_bytes=lambda _: _MOST_BODY_BYTES,
+            read_seconds=_READ_SECONDS,
+            max_connections=_MOST_CONNECTIONS,
+            head_bytes=_MOST_HEAD_BYTES,
+            check_head=self._refusal,
+        )
+        self._reads: Mapping[str, Callable[[Mapping[str, str]], Any]] = {
             "about": lambda _: page.about(),
             "objects": lambda _: page.index.all(),
-            "object": lambda request: page.object(request.query.get("key", "")),
+            "object": lambda query: page.object(query.get("key", "")),
             "charts": lambda _: page.charts(),
             "requests": lambda _: page.requests(),
         }
 
     @property
-    def url(self) -> str:
-        """Return the address of the page, with its key."""
-        return f"{self._server.url}/?key={self._key}"
+    def origin(self) -> str:
+        """Return the address without a key, `http://127.0.0.1:PORT`, while it
+        serves.
+        """
+        return f"http://127.0.0.1:{self._listener.port}"
+
+    @property
+    def file(self) -> Path:
+        """Return the file to open in a browser, while it serves."""
+        return self._opened().file
 
     def __enter__(self) -> Self:
-        self._page.start()
-        self._server.start()
+        """Serve. Raises ListenError, and OSError if there can be no file."""
+        self._listener.start()
+        try:
+            self._keys = PageKeys(self.origin)
+            self._page.start()
+        except BaseException:
+            self._listener.stop(0.0)
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
-        # The streams first: their threads end, and the server waits for them.
+        # The waits first: their threads end, and the server waits for them.
         self._page.close()
-        self._server.close()
+        self._listener.stop(_STOP_SECONDS)
+        self._opened().close()
 
-    def _handle(self, request: HttpRequest) -> HttpResponse:
+    def _opened(self) -> PageKeys:
+        if self._keys is None:
+            raise RuntimeError("the page is not served")
+        return self._keys
+
+    def _refusal(self, request: ServerRequest) -> ServerResponse | None:
+        """Return the answer to a request that may not be made, by its head alone."""
         try:
-            self._check(request)
-            if request.path == "/" and "key" in request.query:
-                return self._opened()
-            return self._answer(request)
+            self._check(request, _Asked.of(request).path)
+        except PageError as error:
+            return _document(error.status, {"error": str(error)})
+        return None
+
+    def _handle(self, request: ServerRequest) -> ServerResponse:
+        try:
+            if request.too_long:
+                raise PageError(413, "The text is longer than 1 MiB.")
+            return self._answer(request, _Asked.of(request))
         except PageError as error:
             return _document(error.status, {"error": str(error)})
         except AsoreconcileError as error:
@@ -99,86 +162,64 @@ class PageServer:
             _log.exception("Request failed", target=request.target)
             return _document(500, {"error": "The page's server failed: see its log."})
 
-    def _opened(self) -> HttpResponse:
-        """Return the response that sets the key as a cookie and redirects to the
-        address without it.
-        """
-        cookie = f"{self._cookie}={self._key}; Path=/; HttpOnly; SameSite=Strict"
-        return HttpResponse(
-            303, b"", {**_HEADERS, "Location": "/", "Set-Cookie": cookie}
-        )
-
-    @property
-    def _cookie(self) -> str:
-        """Return the name of the cookie: browsers share cookies among ports."""
-        return f"page-{self._server.port}"
-
-    def _holds_key(self, request: HttpRequest) -> bool:
-        if request.path == "/" and "key" in request.query:
-            return _is_same(request.query["key"], self._key)
-        try:
-            cookies = SimpleCookie(request.headers.get("cookie", ""))
-        except CookieError:
-            return False
-        cookie = cookies.get(self._cookie)
-        return cookie is not None and _is_same(cookie.value, self._key)
-
-    def _check(self, request: HttpRequest) -> None:
+    def _check(self, request: ServerRequest, path: str) -> None:
         """Raise PageError unless a request is from the page of this run."""
-        hosts = [f"{host}:{self._server.port}" for host in _HOSTS]
+        hosts = [f"{host}:{self._listener.port}" for host in _HOSTS]
         if request.headers.get("host") not in hosts:
             raise PageError(403, "Only this machine's own names reach this page.")
         origin = request.headers.get("origin")
         if origin is not None and origin not in {f"http://{host}" for host in hosts}:
             raise PageError(403, "Pages of other sites are not answered.")
-        if request.method not in {"GET", "POST"}:
-            raise PageError(405, "Only GET and POST are answered.")
-        if not self._holds_key(request):
-            raise PageError(403, "Open the page by the address that was printed.")
-        given = request.headers.get("x-page-token", "")
-        if request.method == "POST" and not _is_same(given, self._token):
-            raise PageError(403, "The page's token is missing or wrong: load it again.")
-        if len(request.body) > _MOST_BODY_BYTES:
-            raise PageError(413, "The text is longer than 1 MiB.")
+        if request.method == "GET" and self._name_of_file(path):
+            return
+        if request.method == "POST" and path == _OPEN:
+            return
+        if not self._opened().knows(request.headers.get("x-page-token", "")):
+            raise PageError(403, "Open the page by the file that was printed.")
 
-    def _answer(self, request: HttpRequest) -> HttpResponse:
-        area, _, name = request.path.removeprefix("/").partition("/")
+    def _answer(self, request: ServerRequest, asked: _Asked) -> ServerResponse:
+        area, _, name = asked.path.partition("/")
         if request.method == "POST":
+            if asked.path == _OPEN:
+                return self._token(request.headers.get("x-page-key", ""))
             if area != "api":
                 raise PageError(404, "There is nothing to post to here.")
             return _document(200, self._page.change(name, _body_of(request)))
-        if area == "api" and name == "stream":
-            return self._stream(request)
+        if asked.path == "api/events":
+            return self._events(asked.query.get("last", ""))
         if area == "api" and name in self._reads:
-            return _document(200, self._reads[name](request))
-        if request.path == "/":
-            return self._file("index.html")
-        if area == "page" and name in self._files:
-            return self._file(name)
+            return _document(200, self._reads[name](asked.query))
+        if file := self._name_of_file(asked.path):
+            kind = _TYPES.get(Path(file).suffix, "text/plain")
+            return _response(200, self._files[file], kind)
         raise PageError(404, "There is no such page.")
 
-    def _file(self, name: str) -> HttpResponse:
-        body = self._files[name].read_bytes()
-        if name == "index.html":
-            body = body.replace(b"PAGE-TOKEN", self._token.encode())
-        return _response(200, body, _TYPES.get(Path(name).suffix, "text/plain"))
+    def _name_of_file(self, path: str) -> str:
+        """Return the name of the file that a path leads to, or ""."""
+        area, _, name = path.partition("/")
+        if not path:
+            return "index.html"
+        return name if area == "page" and name in self._files else ""
 
-    def _stream(self, request: HttpRequest) -> HttpResponse:
-        if not self._streams.acquire(blocking=False):
+    def _token(self, key: str) -> ServerResponse:
+        token = self._opened().open(key)
+        if not token:
+            raise PageError(
+                403, "This key was used, or is of an earlier run: open the file again."
+            )
+        return _document(200, {"token": token})
+
+    def _events(self, last: str) -> ServerResponse:
+        if not self._waits.acquire(blocking=False):
             raise PageError(503, "Too many pages are open: close one.")
-        events = self._page.stream.follow(request.headers.get("last-event-id", ""))
-        headers = {**_HEADERS, "Content-Type": "text/event-stream"}
-        return HttpResponse(200, events, headers, afterwards=self._streams.release)
+        try:
+            found = self._page.stream.since(last, _WAIT_SECONDS)
+        finally:
+            self._waits.release()
+        return _response(200, found, _JSON)
 
 
-def _is_same(given: str, secret: str) -> bool:
-    """Return whether two texts are equal; the time taken does not show how much of them
-    is.
-    """
-    return hmac.compare_digest(given.encode(), secret.encode())
-
-
-def _body_of(request: HttpRequest) -> JsonObject:
+def _body_of(request: ServerRequest) -> JsonObject:
     try:
         found = jsontext.loads(request.body or b"{}")
     except ValueError:
@@ -188,9 +229,11 @@ def _body_of(request: HttpRequest) -> JsonObject:
     return found
 
 
-def _document(status: int, document: Any) -> HttpResponse:
+def _document(status: int, document: Any) -> ServerResponse:
     return _response(status, jsontext.dumps(document), _JSON)
 
 
-def _response(status: int, body: bytes, content_type: str) -> HttpResponse:
-    return HttpResponse(status, body, {**_HEADERS, "Content-Type": content_type})
+def _response(
+    status: int, body: bytes | Sequence[bytes], content_type: str
+) -> ServerResponse:
+    return ServerResponse(status, body, content_type, _HEADERS)

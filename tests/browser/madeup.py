@@ -6,7 +6,6 @@ the same times in each run.
 """
 
 import json
-import queue
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -99,12 +98,15 @@ class MadeUp:
         self.rows = {row["key"]: row for row in rows}
         self.mode = mode
         self.fails = False
-        self.streams: list[queue.Queue[tuple[str, Any] | None]] = []
+        self.told: list[dict[str, Any]] = []
+        self.ends = 0
+        self.news = threading.Condition()
 
     def tell(self, name: str, data: Any) -> None:
         """Send an event to each page."""
-        for stream in self.streams:
-            stream.put((name, data))
+        with self.news:
+            self.told.append({"name": name, "data": data})
+            self.news.notify_all()
 
     def change(self, row: dict[str, Any], **values: Any) -> None:
         """Change an object, and tell each page."""
@@ -112,10 +114,20 @@ class MadeUp:
         self.tell("objects", {"version": 2, "changed": [row], "gone": []})
 
     def end_streams(self) -> None:
-        """Close the connections of all pages' streams."""
-        streams, self.streams = self.streams, []
-        for stream in streams:
-            stream.put(None)
+        """Refuse the requests of all pages that wait for events."""
+        with self.news:
+            self.ends += 1
+            self.news.notify_all()
+
+    def events(self, last: str) -> dict[str, Any] | None:
+        """Wait for events after the last ones; None if the request is refused."""
+        with self.news:
+            ends, known = self.ends, int(last or len(self.told))
+            if last:
+                self.news.wait_for(lambda: self.ends > ends or len(self.told) > known)
+            if self.ends > ends:
+                return None
+            return {"last": str(len(self.told)), "events": self.told[known:]}
 
     def answer(self, path: str, query: Mapping[str, Sequence[str]]) -> Any:
         """Return what a path of the API answers, or None."""
@@ -243,8 +255,12 @@ def served(state: MadeUp) -> ThreadingHTTPServer:
 
         def do_GET(self) -> None:
             asked = urlsplit(self.path)
-            if asked.path == "/api/stream" and not state.fails:
-                self._stream()
+            if asked.path == "/api/events" and not state.fails:
+                found = state.events(parse_qs(asked.query).get("last", [""])[0])
+                # A connection that is closed without an answer is tried again unseen.
+                body = {"error": "The stream ended."} if found is None else found
+                status = 503 if found is None else 200
+                self._send(status, "application/json", json.dumps(body).encode())
             elif asked.path.startswith("/api/"):
                 path = asked.path.removeprefix("/api/")
                 self._api(path, parse_qs(asked.query))
@@ -267,20 +283,6 @@ def served(state: MadeUp) -> ThreadingHTTPServer:
             self.send_header("Content-Security-Policy", POLICY)
             self.end_headers()
             self.wfile.write(body)
-
-        def _stream(self) -> None:
-            self.send_response(200)
-            self.send_header("Content-Type", "text/event-stream")
-            self.send_header("Connection", "close")
-            self.end_headers()
-            own: queue.Queue[tuple[str, Any] | None] = queue.Queue()
-            state.streams.append(own)
-            self.wfile.write(b"retry: 300\n: open\n\n")
-            while (event := own.get()) is not None:
-                name, data = event
-                text = f"event: {name}\ndata: {json.dumps(data)}\n\n"
-                self.wfile.write(text.encode())
-            self.close_connection = True
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True

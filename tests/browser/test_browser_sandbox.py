@@ -73,7 +73,7 @@ def page(window, sandbox):
 
 
 def about(page):
-    return page.evaluate("fetch('api/about').then(answer => answer.json())")
+    return page.evaluate("import('/page/api.js').then(({get}) => get('api/about'))")
 
 
 def card(page, name, state):

@@ -1,12 +1,15 @@
 """The page's server: a cluster and a simulated Azure, asked as a browser asks."""
 
 import json
+import re
+import socket
 import ssl
+import stat
+import threading
 import time
 import urllib.error
 import urllib.request
-from contextlib import contextmanager
-from functools import cached_property
+from contextlib import ExitStack, contextmanager, suppress
 
 import pytest
 import urllib3
@@ -59,14 +62,19 @@ OBJECTS: tuple[JsonObject, ...] = (
 )
 
 
+def address_in(file):
+    """Return the address that a page's file leads to, with its key."""
+    return re.search(r'const address = "(.*)";', file.read_text())[1]
+
+
 class Browser:
     """Asks a page as its own scripts do."""
 
-    def __init__(self, url):
-        self.url = url.partition("?")[0]
-        self.opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
-        with self.opener.open(url, timeout=10) as answer:
-            assert answer.url == self.url  # the key stays in no history
+    def __init__(self, server):
+        self.server = server
+        self.url, _, key = address_in(server.file).partition("#once=")
+        opened = self.ask("api/open", {}, **{"X-Page-Key": key})
+        self.token = json.loads(opened[2])["token"]
 
     def ask(self, path, body=None, **headers):
         """Return status, headers and text of an answer."""
@@ -74,17 +82,16 @@ class Browser:
         if body is not None:
             request.data = json.dumps(body).encode()
         try:
-            with self.opener.open(request, timeout=10) as answer:
+            with urllib.request.urlopen(request, timeout=10) as answer:
                 return answer.status, answer.headers, answer.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.headers, error.read().decode()
 
-    @cached_property
-    def token(self):
-        return self.ask("")[2].partition('page-token" content="')[2].partition('"')[0]
+    def text(self, path):
+        return self.ask(path, **{"X-Page-Token": self.token})[2]
 
     def get(self, path):
-        return json.loads(self.ask(path)[2])
+        return json.loads(self.text(path))
 
     def post(self, path, body):
         return json.loads(self.ask(path, body, **{"X-Page-Token": self.token})[2])
@@ -92,15 +99,20 @@ class Browser:
     @contextmanager
     def events(self):
         """Yield a function that waits for the next event of a name."""
-        with self.opener.open(f"{self.url}api/stream", timeout=10) as stream:
+        last, found = self.get("api/events")["last"], []
 
-            def wait(name):
-                for line in stream:
-                    if line.strip() == f"event: {name}".encode():
-                        return json.loads(next(stream).removeprefix(b"data: "))
-                raise AssertionError("the stream ended")
+        def wait(name):
+            nonlocal last
+            while True:
+                while found:
+                    event = found.pop(0)
+                    if event["name"] == name:
+                        return event["data"]
+                answer = self.get(f"api/events?last={last}")
+                last = answer["last"]
+                found.extend(answer["events"])
 
-            yield wait
+        yield wait
 
 
 def until(holds):
@@ -157,7 +169,7 @@ def page(world):
         faults=CHAOS,
     )
     with PageServer(source) as server:
-        yield Browser(server.url)
+        yield Browser(server)
     for pool in cluster._pools.values():
         pool.clear()
     cluster._temporary.cleanup()
@@ -172,7 +184,7 @@ def test_one_object_has_its_requests_difference_and_history(world, page):
         assert wait("request")["method"] == "GET"
         wait("objects")
     until(lambda: states(page) == {"ready"})
-    until(lambda: '"PUT"' in page.ask(f"api/object?key={SERVER}")[2])
+    until(lambda: '"PUT"' in page.text(f"api/object?key={SERVER}"))
     detail = page.get(f"api/object?key={SERVER}")
     assert detail["row"]["owner"] == GROUP
     put = next(one for one in detail["requests"] if one["method"] == "PUT")
@@ -191,7 +203,7 @@ def test_one_object_has_its_requests_difference_and_history(world, page):
     assert detail["explain"]["owners"][0]["name"] == "default/shop"
     assert detail["nextSync"] is not None
     assert detail["missing"] == []
-    everything = page.ask(f"api/object?key={SERVER}")[2] + page.ask("api/requests")[2]
+    everything = page.text(f"api/object?key={SERVER}") + page.text("api/requests")
     assert PASSWORD not in everything
     assert "Bearer" not in everything
 
@@ -240,34 +252,46 @@ metadata: {name: other}
     assert world.client.get(SECRETS, ObjectKey("default", "admin"))
 
 
+TOKEN = {"X-Page-Token": "TOKEN"}
+
+
 @pytest.mark.parametrize(
     ("path", "body", "headers", "status"),
     [
         ("", None, {}, 200),
-        ("", None, {"Cookie": "of=another"}, 403),
-        ("?key=guessed", None, {"Cookie": "of=another"}, 403),
-        ("page/main.js", None, {"Cookie": "of=another"}, 403),
-        ("api/stream", None, {"Cookie": "of=another"}, 403),
+        ("page/main.js", None, {}, 200),
+        ("api/objects", None, {}, 403),
+        ("api/objects", None, TOKEN, 200),
+        ("api/objects", None, {"X-Page-Token": "guessed"}, 403),
+        ("api/objects", None, {"Cookie": "page-token=TOKEN"}, 403),
+        ("api/objects?token=TOKEN", None, {}, 403),
+        ("api/events", None, {}, 403),
+        ("api/open", {}, {"X-Page-Key": "guessed"}, 403),
+        ("api/open", {}, {"X-Page-Key": ""}, 403),
+        ("api/open", {}, {}, 403),
         ("", None, {"Host": "attacker.example"}, 403),
-        ("api/objects", None, {"Host": "127.0.0.1:1"}, 403),
-        ("api/objects", None, {"Origin": "https://attacker.example"}, 403),
-        ("api/objects", None, {"Origin": "null"}, 403),
+        ("api/objects", None, {**TOKEN, "Host": "attacker.example"}, 403),
+        ("api/objects", None, {**TOKEN, "Host": "127.0.0.1:1"}, 403),
+        ("api/objects", None, {**TOKEN, "Origin": "https://attacker.example"}, 403),
+        ("api/objects", None, {**TOKEN, "Origin": "null"}, 403),
         ("api/faults/tag", {"on": True}, {}, 403),
         ("api/faults/tag", {"on": True}, {"X-Page-Token": "guessed"}, 403),
-        ("api/apply", {"yaml": "x" * (2 << 20)}, {"X-Page-Token": "TOKEN"}, 413),
-        ("api/faults/none", {"on": True}, {"X-Page-Token": "TOKEN"}, 404),
-        ("api/apply", {"yaml": 3}, {"X-Page-Token": "TOKEN"}, 404),
-        ("api/apply", ["a list"], {"X-Page-Token": "TOKEN"}, 400),
-        ("page/main.js", {"on": True}, {"X-Page-Token": "TOKEN"}, 404),
-        ("page/main.js", None, {}, 200),
-        ("page/../page_server.py", None, {}, 404),
-        ("page/%2e%2e/page_server.py", None, {}, 404),
-        ("page//etc/passwd", None, {}, 404),
-        ("api/nothing", None, {}, 404),
-        ("api/object?key=v1/Secret/default/admin", None, {}, 404),
+        ("api/apply", {"yaml": "x" * (2 << 20)}, TOKEN, 413),
+        ("api/faults/none", {"on": True}, TOKEN, 404),
+        ("api/apply", {"yaml": 3}, TOKEN, 404),
+        ("api/apply", ["a list"], TOKEN, 400),
+        ("page/main.js", {"on": True}, TOKEN, 404),
+        ("page/../page_server.py", None, TOKEN, 404),
+        ("page/%2e%2e/page_server.py", None, {}, 403),
+        ("page/%2e%2e/page_server.py", None, TOKEN, 404),
+        ("page//etc/passwd", None, TOKEN, 404),
+        ("api/nothing", None, TOKEN, 404),
+        ("api/object?key=v1/Secret/default/admin", None, TOKEN, 404),
+        ("api/objects?" + "a&" * 20, None, TOKEN, 400),
     ],
 )
 def test_only_the_page_of_this_machine_is_answered(page, path, body, headers, status):
+    path = path.replace("TOKEN", page.token)
     headers = {
         name: value.replace("TOKEN", page.token) for name, value in headers.items()
     }
@@ -276,8 +300,56 @@ def test_only_the_page_of_this_machine_is_answered(page, path, body, headers, st
     assert "script-src 'self'" in answered["Content-Security-Policy"]
     assert "unsafe" not in answered["Content-Security-Policy"]
     assert answered["X-Content-Type-Options"] == "nosniff"
+    assert "Set-Cookie" not in answered
     if status >= 400:
         assert json.loads(text)["error"].endswith(".")
+
+
+def test_a_key_is_good_once_and_its_file_is_the_user_s(page):
+    file = page.server.file
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+    before = address_in(file)
+    another = Browser(page.server)
+    assert another.token != page.token
+    assert another.get("api/about") == page.get("api/about")
+    assert address_in(file) != before
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    key = {"X-Page-Key": before.partition("#once=")[2]}
+    status, _, text = page.ask("api/open", {}, **key)
+    assert (status, "open the file again" in text) == (403, True)
+
+
+def test_a_body_is_not_read_without_a_token(page):
+    port = int(page.server.origin.rpartition(":")[2])
+    head = (
+        f"POST /api/apply HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n"
+        f"Content-Length: {1 << 20}\r\n\r\n"
+    )
+    with socket.create_connection(("127.0.0.1", port), 10) as stranger:
+        stranger.sendall(head.encode())
+        # Nothing of the body was sent yet.
+        assert stranger.recv(100).startswith(b"HTTP/1.1 403 ")
+
+
+def test_a_head_has_a_limit(page):
+    port = int(page.server.origin.rpartition(":")[2])
+    with socket.create_connection(("127.0.0.1", port), 10) as stranger:
+        stranger.sendall(b"GET / HTTP/1.1\r\n" + b"A: " + b"a" * (32 << 10))
+        with suppress(ConnectionError):
+            assert stranger.recv(100) == b""
+
+
+def test_strangers_who_hold_connections_keep_the_user_out_of_nothing(page):
+    port = int(page.server.origin.rpartition(":")[2])
+    with ExitStack() as held:
+        for _ in range(300):
+            stranger = socket.create_connection(("127.0.0.1", port), 10)
+            held.enter_context(stranger)
+            with suppress(ConnectionError):
+                stranger.sendall(b"POST /api/apply HTTP/1.1\r\n")
+        assert page.get("api/about")["mode"] == "sandbox"
+        assert threading.active_count() < 200
 
 
 def test_a_cluster_is_read_with_the_users_rights_and_the_page_says_what_lacks(
@@ -285,7 +357,7 @@ def test_a_cluster_is_read_with_the_users_rights_and_the_page_says_what_lacks(
 ):
     page = ClusterPage(world.client, server="https://cluster", user="ann")
     with PageServer(page) as server:
-        browser = Browser(server.url)
+        browser = Browser(server)
         until(lambda: "row" in browser.get(f"api/object?key={GROUP}"))
         detail = browser.get(f"api/object?key={GROUP}")
         assert "lastPut" not in detail["difference"]["rows"][0]
@@ -315,7 +387,7 @@ def test_what_a_user_may_not_read_is_a_sentence(tmp_path):
         client = KubeClient(load(str(tmp_path / "kubeconfig")), user_agent="page")
         client.create(resource_of(groups.version()), placed(OBJECTS[0]))
         with PageServer(ClusterPage(client, server=kube.url)) as server:
-            page = Browser(server.url)
+            page = Browser(server)
             until(lambda: len(page.get("api/about")["missing"]) > 1)
             until(lambda: "row" in page.get(f"api/object?key={GROUP}"))
             (sentence,) = (

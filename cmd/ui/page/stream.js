@@ -1,29 +1,37 @@
-/** Changes as the server sends them, and whether they still come. */
+/** Changes as the server tells them, and whether they still come. */
 
-const EVENTS = ["objects", "request", "charts", "faults", "reload"];
+import { get } from "./api.js";
+
 const LONGEST_WAIT_SECONDS = 15;
 
 /**
- * Follow the server's events for as long as the page is open.
+ * Follow the server's events for as long as the page is open: each request waits for the next ones.
  *
- * on: a function for each name in EVENTS. onLink: is called with `live`, or with `lost`
- * and the seconds until the next try (0: the browser chooses).
+ * on: a function for each name of an event. onLink: is called with `live`, or with `lost`
+ * and the seconds until the next try.
  */
-export function follow(on, onLink) {
+export async function follow(on, onLink) {
+  let last = "";
   let wait = 1;
-  const open = () => {
-    const source = new EventSource("api/stream");
-    for (const name of EVENTS) {
-      source.addEventListener(name, (event) => on[name](event.data ? JSON.parse(event.data) : null));
-    }
-    source.onopen = () => { wait = 1; onLink("live"); };
-    source.onerror = () => {
-      // The browser tries again by itself, unless the server refused.
-      if (source.readyState !== EventSource.CLOSED) { onLink("lost", 0); return; }
+  for (;;) {
+    let found;
+    try {
+      found = await get(`api/events?last=${encodeURIComponent(last)}`);
+    } catch {
       onLink("lost", wait);
-      setTimeout(open, wait * 1000);
+      await new Promise((done) => setTimeout(done, wait * 1000));
       wait = Math.min(wait * 2, LONGEST_WAIT_SECONDS);
-    };
-  };
-  open();
+      continue;
+    }
+    last = found.last;
+    wait = 1;
+    onLink("live");
+    for (const event of found.events) {
+      try {
+        on[event.name](event.data);
+      } catch (error) {
+        reportError(error); // of this event alone: the others are shown
+      }
+    }
+  }
 }

@@ -1,5 +1,6 @@
 """`asoctl ui` opens the page in a browser, but only if it runs at a terminal."""
 
+import re
 import sys
 import threading
 import webbrowser
@@ -28,3 +29,5 @@ def test_the_page_is_opened_in_a_browser(
         arguments = ["--kubeconfig", str(tmp_path / "config"), *flags]
         command.ui.main(arguments, standalone_mode=False)
     assert len(opened) == count
+    # A file: every user of the machine sees a browser's arguments.
+    assert all(re.fullmatch(r"file:///\S+/page\.html", one) for one in opened)
