@@ -8,14 +8,8 @@ from asoreconcile.azure.cmd.sharedoptions import ClusterChoice, ObjectChoice
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.discovery import discover
 from asoreconcile.azure.controllers.kind_registry import resource_of
-from asoreconcile.base.objects import (
-    GroupKind,
-    JsonObject,
-    ObjectKey,
-    annotations,
-    key_of,
-    uid_of,
-)
+from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
+from asoreconcile.base.objects import GroupKind, JsonObject, ObjectKey, key_of, uid_of
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.errors import ApiError, ForbiddenError, NotFoundError
 from asoreconcile.kube.resources import (

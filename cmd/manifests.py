@@ -20,6 +20,7 @@ from asoreconcile.azure.catalogue.validation import name_problems, problems
 from asoreconcile.azure.catalogue.webhook_manifests import WebhookClient
 from asoreconcile.azure.controllers import crds
 from asoreconcile.azure.controllers.kind_registry import resource_of
+from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
 from asoreconcile.azure.reconcile.model.conditions import find_ready
 from asoreconcile.azure.reconcile.model.placeholders import with_placeholders
 from asoreconcile.base.errors import AsoreconcileError
@@ -27,7 +28,6 @@ from asoreconcile.base.objects import (
     GroupKind,
     JsonObject,
     ObjectKey,
-    annotations,
     gvk_of,
     key_of,
     metadata,

@@ -19,6 +19,7 @@ from asoreconcile.azure.catalogue.kinds import (
 )
 from asoreconcile.azure.catalogue.problems import Problem, schema_problems
 from asoreconcile.azure.catalogue.validation import rule_problems
+from asoreconcile.azure.reconcile.model.annotation_bounds import bounded
 from asoreconcile.azure.reconcile.model.annotations import FINALIZER, RESOURCE_ID
 from asoreconcile.azure.reconcile.model.claim_record import Standing, stated_claim
 from asoreconcile.azure.reconcile.model.placeholders import with_placeholders
@@ -212,7 +213,7 @@ class Admission:
 
 def _misspelt(obj: JsonObject, old: JsonObject | None) -> str:
     """Return what is wrong with annotations that a write sets; "" if nothing is."""
-    own, before = annotations(obj), annotations(old or {})
+    own, before = bounded(annotations(obj)), bounded(annotations(old or {}))
     if own == before:
         return ""
     # Imported with the first change of annotations, as most starts see none.
@@ -228,9 +229,10 @@ def _is_claimed(version: KindVersion, obj: JsonObject) -> bool:
     record has let through.
     """
     if version.is_arm:
-        claim = stated_claim(annotations(obj))
+        notes = bounded(annotations(obj))
+        claim = stated_claim(notes)
         is_free = claim is not None and claim.standing is Standing.NONE
-        return bool(annotations(obj).get(RESOURCE_ID)) and not is_free
+        return bool(notes.get(RESOURCE_ID)) and not is_free
     return is_fixed_user(version.group_kind) and FINALIZER in finalizers(obj)
 
 
@@ -239,4 +241,4 @@ def _claimed_name(obj: JsonObject, old: JsonObject | None) -> str:
 
 
 def _name_in_azure(obj: JsonObject) -> str:
-    return annotations(obj).get(RESOURCE_ID, "").rpartition("/")[2]
+    return bounded(annotations(obj)).get(RESOURCE_ID, "").rpartition("/")[2]

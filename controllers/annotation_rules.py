@@ -13,6 +13,11 @@ from asoreconcile.azure.catalogue.ignored_fields import (
 from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.catalogue.problems import Problem
 from asoreconcile.azure.catalogue.suggestions import closest, hint
+from asoreconcile.azure.reconcile.model.annotation_bounds import (
+    TOO_LONG,
+    bounded,
+    length_problems,
+)
 from asoreconcile.azure.reconcile.model.annotations import (
     ALLOW_OWNER_CHANGE,
     CREDENTIAL_FROM,
@@ -87,9 +92,12 @@ def annotation_problems(
     version: the object's kind; without it, ignored fields are not looked up.
     """
     before, after = annotations(old or {}), annotations(obj)
+    long = length_problems(after, before)
+    problems = [Problem(f"metadata.annotations[{name}]", long[name]) for name in long]
+    # From here on a text that is too long is not read, however old it is.
+    before, after = bounded(before), bounded(after)
     ignored = after.get(IGNORE_FIELDS) or ""
-    problems: list[Problem] = []
-    if version is not None and ignored != before.get(IGNORE_FIELDS):
+    if version is not None and ignored not in (before.get(IGNORE_FIELDS), TOO_LONG):
         try:
             ignored_fields(version, ignored)
         except IgnoredFieldError as error:
@@ -98,7 +106,7 @@ def annotation_problems(
     return problems + [
         Problem(f"metadata.annotations[{name}]", why)
         for name, check in RULES.items()
-        if (value := after.get(name)) and value != before.get(name)
+        if (value := after.get(name)) and value != before.get(name) and name not in long
         if (why := check(value))
     ]
 

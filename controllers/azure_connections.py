@@ -17,15 +17,10 @@ from asoreconcile.azure.catalogue.reserved import (
 )
 from asoreconcile.azure.controllers.credential_resolver import CredentialResolver
 from asoreconcile.azure.controllers.settings import Settings
+from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
 from asoreconcile.azure.reconcile.model.annotations import EXPORTS_AS_CREDENTIALS
 from asoreconcile.base.lazy import Lazy
-from asoreconcile.base.objects import (
-    GroupKind,
-    JsonObject,
-    ObjectKey,
-    annotations,
-    key_of,
-)
+from asoreconcile.base.objects import GroupKind, JsonObject, ObjectKey, key_of
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.resources import NAMESPACES, SECRETS
 from asoreconcile.runtime.application import Application

@@ -29,6 +29,7 @@ from asoreconcile.azure.catalogue.reserved import (
     is_export,
 )
 from asoreconcile.azure.controllers.shared_reads import SharedReads
+from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
 from asoreconcile.azure.reconcile.model.annotations import (
     CREDENTIAL_FROM,
     EXPORTS_AS_CREDENTIALS,
@@ -41,7 +42,6 @@ from asoreconcile.base.objects import (
     GroupKind,
     JsonObject,
     ObjectKey,
-    annotations,
     is_deleting,
     key_of,
     resource_version,

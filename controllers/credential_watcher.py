@@ -14,6 +14,7 @@ from asoreconcile.azure.controllers.kind_registry import (
     RunningKind,
     failure_limiter,
 )
+from asoreconcile.azure.reconcile.model.annotation_bounds import bounded
 from asoreconcile.azure.reconcile.model.annotations import CREDENTIAL_FROM
 from asoreconcile.azure.reconcile.model.conditions import is_ready
 from asoreconcile.base.log import Logger
@@ -144,5 +145,5 @@ def _credential_of(entry: Entry) -> Iterable[str]:
 
 
 def _secret_of(entry: Entry) -> ObjectKey:
-    name = entry.annotations.get(CREDENTIAL_FROM, NAMESPACE_SECRET)
+    name = bounded(entry.annotations).get(CREDENTIAL_FROM, NAMESPACE_SECRET)
     return ObjectKey(entry.namespace, name)

@@ -9,20 +9,14 @@ from collections.abc import Callable, Mapping, Sequence
 
 import attrs
 
+from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
 from asoreconcile.azure.reconcile.model.annotations import RESOURCE_ID
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.model.policy import Policy, policy_of
 from asoreconcile.azure.reconcile.model.protection import why_held, why_held_by
 from asoreconcile.base.errors import RetryError
 from asoreconcile.base.log import Logger
-from asoreconcile.base.objects import (
-    JsonObject,
-    ObjectKey,
-    annotations,
-    is_deleting,
-    key_of,
-    uid_of,
-)
+from asoreconcile.base.objects import JsonObject, ObjectKey, is_deleting, key_of, uid_of
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.errors import ApiError, TransportError
 from asoreconcile.kube.resources import NAMESPACES

@@ -15,6 +15,7 @@ from asoreconcile.azure.catalogue.conversion import KindConversionError
 from asoreconcile.azure.catalogue.storage_codec import StorageCodec
 from asoreconcile.azure.controllers.kind_registry import KindRegistry
 from asoreconcile.azure.reconcile.model import policy
+from asoreconcile.azure.reconcile.model.annotation_bounds import bounded, too_long
 from asoreconcile.azure.reconcile.model.annotations import (
     ALLOWED_SCOPES,
     ALLOWED_TYPES,
@@ -94,8 +95,8 @@ class EventMapping:
             case Updated(old=old, new=new):
                 if old.generation != new.generation or old.uid != new.uid:
                     self._index(form, node, new)
-                if is_on(old.annotations, DELETION_PROTECTION) and not is_on(
-                    new.annotations, DELETION_PROTECTION
+                if is_on(bounded(old.annotations), DELETION_PROTECTION) and not is_on(
+                    bounded(new.annotations), DELETION_PROTECTION
                 ):
                     self._wake_leaving(node)
                 # The cheap check first: most objects have no dependents, and `_news_of`
@@ -137,7 +138,7 @@ class EventMapping:
         """
         if not isinstance(event, Updated):
             return
-        before, after = event.old.annotations, event.new.annotations
+        before, after = (bounded(one.annotations) for one in (event.old, event.new))
         # Most updates concern no object: do not go through all objects for them.
         if not any(
             _inherits_change({}, before, after, deleting=deleting)
@@ -149,7 +150,7 @@ class EventMapping:
         namespace = ObjectReference(_NAMESPACE, event.key)
         for node, entry in self._kinds.entries_in(event.key.name).items():
             if _inherits_change(
-                entry.annotations, before, after, deleting=entry.deleting
+                bounded(entry.annotations), before, after, deleting=entry.deleting
             ):
                 self._wake(node, namespace, _version_now(event))
 
@@ -166,7 +167,7 @@ class EventMapping:
                     above.append(node)
                     self._wake(node, parent, "")
         entry = self._kinds.entry(parent)
-        arm_id = "" if entry is None else entry.annotations.get(RESOURCE_ID)
+        arm_id = "" if entry is None else bounded(entry.annotations).get(RESOURCE_ID)
         if arm_id:
             self._wake_below(ids.key(arm_id) + "/", parent, seen)
 
@@ -175,7 +176,7 @@ class EventMapping:
     ) -> None:
         """Wake the objects whose owner is given by its ARM id."""
         for node, entry in self._kinds.entries_in(None).items():
-            arm_id = entry.annotations.get(RESOURCE_ID) or ""
+            arm_id = bounded(entry.annotations).get(RESOURCE_ID) or ""
             if node not in seen and ids.key(arm_id).startswith(above):
                 self._wake(node, parent, "")
 
@@ -269,13 +270,14 @@ class _News:
 
 
 def _news_of(old: Entry, new: Entry) -> _News:
-    before, after = (one.annotations.get(RESOURCE_ID) or "" for one in (old, new))
+    then, now = (bounded(one.annotations) for one in (old, new))
+    before, after = (one.get(RESOURCE_ID) or "" for one in (then, now))
     is_id = bool(after) and after.lower() != before.lower()
     if old.uid != new.uid:
         return _News(is_ready=True, is_id=is_id)
     # The old object is checked last, as that needs parsing.
     is_news = is_ready(new.shared_view()) and (is_id or not is_ready(old.shared_view()))
-    is_accepted = says_accepted(new.annotations) and not says_accepted(old.annotations)
+    is_accepted = says_accepted(now) and not says_accepted(then)
     return _News(is_ready=is_news, is_id=is_id, is_accepted=is_accepted)
 
 
@@ -319,6 +321,8 @@ def _inherits_change(
     switches = (PAUSED, DELETION_PROTECTION) if deleting else (PAUSED,)
     if any(is_on(before, name) != is_on(after, name) for name in switches):
         return True
+    if too_long(before) != too_long(after):
+        return True
     values = [MAINTENANCE_WINDOWS, ALLOWED_SCOPES, ALLOWED_TYPES]
     if not deleting:
         values += [SYNC_MODE, SYNC_PERIOD, IF_EXISTS, WAIT_FOR_REFERENCES, FOREIGN_TAGS]
@@ -342,7 +346,7 @@ def _may_let_go(event: Event) -> bool:
                 return True
             if new.has_annotations_of(old):
                 return False
-            before, after = old.annotations, new.annotations
+            before, after = (bounded(one.annotations) for one in (old, new))
             return any(
                 before.get(name) != after.get(name)
                 for name in (RESOURCE_ID, RECONCILE_POLICY, CLAIM)

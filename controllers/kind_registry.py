@@ -17,6 +17,7 @@ from asoreconcile.azure.catalogue.names import azure_name
 from asoreconcile.azure.catalogue.storage_codec import StorageCodec, as_far_as_readable
 from asoreconcile.azure.controllers.settings import RateLimit
 from asoreconcile.azure.reconcile.model import policy
+from asoreconcile.azure.reconcile.model.annotation_bounds import bounded, too_long
 from asoreconcile.azure.reconcile.model.annotations import (
     ALLOW_OWNER_CHANGE,
     CLAIM,
@@ -59,8 +60,9 @@ def index_azure_ids(informer: Informer, form: StorageCodec) -> None:
     """Add an index by Azure id to a kind's cache."""
 
     def values(entry: Entry) -> Iterable[str]:
-        claim = stated_claim(entry.annotations)
-        claimed = entry.annotations.get(RESOURCE_ID)
+        notes = bounded(entry.annotations)
+        claim = stated_claim(notes)
+        claimed = notes.get(RESOURCE_ID)
         found = {ids.key(one) for one in (claimed, claim and claim.arm_id) if one}
         # The spec may name another resource while Azure has accepted no PUT.
         if found and (claim is None or claim.standing is not Standing.NONE):
@@ -313,7 +315,7 @@ def needs_reconcile(event: Event) -> bool:
     if generation_changed(event) or old.uid != new.uid:
         return True
     if not new.has_annotations_of(old):
-        before, after = old.annotations, new.annotations
+        before, after = (bounded(one.annotations) for one in (old, new))
         if (
             policy.concerns(before, after, deleting=new.deleting)
             or any(before.get(name) != after.get(name) for name in _INSTRUCTIONS)
@@ -323,6 +325,8 @@ def needs_reconcile(event: Event) -> bool:
                 != is_on(after, DELETION_PROTECTION)
             )
             or _changed_hands(before, after)
+            # A record that was too long holds the object until it is mended.
+            or too_long(before) != too_long(after)
         ):
             return True
     return _is_stripped(old, new)

@@ -9,9 +9,10 @@ from collections.abc import Mapping
 import attrs
 
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
+from asoreconcile.azure.reconcile.model.annotation_bounds import annotations, bounded
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.errors import RetryError
-from asoreconcile.base.objects import ObjectKey, annotations
+from asoreconcile.base.objects import ObjectKey
 from asoreconcile.base.single_flight import SingleFlight
 from asoreconcile.cache.informer import Informer
 from asoreconcile.kube.client import KubeClient
@@ -53,7 +54,7 @@ class NamespaceAnnotations:
         """
         entry = self._cache.entry(ObjectKey("", namespace))
         if entry is not None:
-            return entry.annotations
+            return bounded(entry.annotations)
         if self._cache.has_synced():
             message = f"namespace {namespace} is not known yet"
             raise RetryError(message, after_seconds=_AGAIN_SECONDS)

@@ -10,6 +10,7 @@ import attrs
 from asoreconcile.azure.arm import ids
 from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.controllers.kind_registry import KindRegistry, not_listed
+from asoreconcile.azure.reconcile.model.annotation_bounds import bounded
 from asoreconcile.azure.reconcile.model.annotations import (
     DELETION_PROTECTION,
     OPERATOR_NAMESPACE,
@@ -35,7 +36,9 @@ def index_protected(informer: Informer) -> None:
     """Add an index of the objects that their own annotation protects."""
 
     def values(entry: Entry) -> Iterable[str]:
-        return (_VALUE,) if is_on(entry.annotations, DELETION_PROTECTION) else ()
+        return (
+            (_VALUE,) if is_on(bounded(entry.annotations), DELETION_PROTECTION) else ()
+        )
 
     informer.add_index(_INDEX, values)
 
@@ -60,7 +63,9 @@ class ProtectedObjects:
             node
             for node, entry in self._protected(arm_id)
             if any(owner.uid == uid for owner in entry.owners)
-            or ids.key(entry.annotations.get(RESOURCE_ID) or "").startswith(above)
+            or ids.key(bounded(entry.annotations).get(RESOURCE_ID) or "").startswith(
+                above
+            )
         ]
 
     def _protected(self, arm_id: str) -> Iterator[tuple[ObjectReference, Entry]]:
@@ -80,7 +85,9 @@ class ProtectedObjects:
             return
         for key in self._namespaces.keys(None):
             entry = self._namespaces.entry(key)
-            if entry is not None and is_on(entry.annotations, DELETION_PROTECTION):
+            if entry is not None and is_on(
+                bounded(entry.annotations), DELETION_PROTECTION
+            ):
                 yield key.name
 
 
@@ -117,7 +124,7 @@ class VanishedObjects:
         """Record an event if a protected object of this operator was removed."""
         if not isinstance(event, Deleted) or not self.leads():
             return
-        notes = event.entry.annotations
+        notes = bounded(event.entry.annotations)
         arm_id = notes.get(RESOURCE_ID)
         if not arm_id or notes.get(OPERATOR_NAMESPACE) != self.namespace:
             return
@@ -144,6 +151,14 @@ class VanishedObjects:
             return self.inherited(namespace)
         except RetryError:
             return {}  # the Namespace is gone, too
+
+
+def _is_protected(entry: Entry) -> bool:
+    return is_on(bounded(entry.annotations), DELETION_PROTECTION)
+
+
+def _noted_id(entry: Entry) -> str:
+    return bounded(entry.annotations).get(RESOURCE_ID) or ""
 
 
 def _here(namespace: str) -> dict[str, object]:

@@ -14,17 +14,11 @@ from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.catalogue.conversion import KindConversionError, convert
 from asoreconcile.azure.catalogue.inputs import inputs_of
 from asoreconcile.azure.catalogue.kinds import Catalogue, KindVersion
+from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
 from asoreconcile.azure.reconcile.model.annotations import AUTHOR, CREDENTIAL_FROM
 from asoreconcile.azure.reconcile.model.record_key import RecordKey
-from asoreconcile.base import jsontext
-from asoreconcile.base.objects import (
-    JsonObject,
-    annotations,
-    gvk_of,
-    key_of,
-    metadata,
-    spec,
-)
+from asoreconcile.base import jsontext, objects
+from asoreconcile.base.objects import JsonObject, gvk_of, key_of, metadata, spec
 from asoreconcile.runtime.metrics_authorization import AccessReviews
 from asoreconcile.webhooks.admission import AdmissionRequest, Denied
 
@@ -49,7 +43,8 @@ class AuthorRecords:
         """
         if request.old is not None and _written(request.obj) == _written(request.old):
             return made
-        notes = dict(annotations(made))
+        # As they were written: a text that is too long to be read is kept.
+        notes = dict(objects.annotations(made))
         notes.pop(AUTHOR, None)
         named = inputs_of(version, spec(made))
         if any(given.kind in ("secret", "secret-map") for given in named):

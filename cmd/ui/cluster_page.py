@@ -16,6 +16,7 @@ from asoreconcile.azure.cmd.ui.object_rows import parsed_key
 from asoreconcile.azure.cmd.ui.objects_index import ObjectsIndex
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.discovery import discover
+from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
 from asoreconcile.azure.reconcile.model.conditions import DRIFTED, is_ready
 from asoreconcile.azure.reconcile.model.pace import period_of
 from asoreconcile.azure.reconcile.planning.explanation import (
@@ -27,7 +28,7 @@ from asoreconcile.azure.reconcile.planning.explanation import (
 from asoreconcile.azure.reconcile.state.sync_schedule import seconds_until_sync
 from asoreconcile.base.clock import SystemClock
 from asoreconcile.base.errors import AsoreconcileError
-from asoreconcile.base.objects import GroupKind, JsonObject, annotations, status, uid_of
+from asoreconcile.base.objects import GroupKind, JsonObject, status, uid_of
 from asoreconcile.base.threads import start_thread
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.errors import ForbiddenError

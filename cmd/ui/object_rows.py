@@ -2,6 +2,7 @@
 
 from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.cmd.object_graph import links_of
+from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
 from asoreconcile.azure.reconcile.model.annotations import (
     PAUSED,
     RECONCILE_POLICY,
@@ -13,7 +14,6 @@ from asoreconcile.base.objects import (
     GroupKind,
     JsonObject,
     ObjectKey,
-    annotations,
     is_deleting,
     key_of,
     status,

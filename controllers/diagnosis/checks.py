@@ -14,12 +14,12 @@ from asoreconcile.azure.controllers.diagnosis.finding import (
 )
 from asoreconcile.azure.controllers.diagnosis.object_parts import settings_in
 from asoreconcile.azure.controllers.settings import SettingsError
+from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
 from asoreconcile.azure.reconcile.model.annotation_values import unreadable_policy
 from asoreconcile.azure.reconcile.model.annotations import FINALIZER
 from asoreconcile.azure.reconcile.model.conditions import find_ready
 from asoreconcile.base.objects import (
     JsonObject,
-    annotations,
     finalizers,
     generation,
     gvk_of,

@@ -41,6 +41,7 @@ from asoreconcile.azure.controllers.diagnosis.rights import (
 )
 from asoreconcile.azure.controllers.discovery import OldServerError, read_names
 from asoreconcile.azure.controllers.workload_tokens import SERVICE_ACCOUNT
+from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
 from asoreconcile.azure.reconcile.model.annotations import (
     CREDENTIAL_FROM,
     EXPORTS_AS_CREDENTIALS,
@@ -49,7 +50,6 @@ from asoreconcile.base.clock import Clock
 from asoreconcile.base.objects import (
     JsonObject,
     ObjectKey,
-    annotations,
     dig,
     gvk_of,
     key_of,

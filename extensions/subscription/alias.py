@@ -14,7 +14,8 @@ from asoreconcile.azure.middleware.context import ReconcileContext
 from asoreconcile.azure.middleware.extension_points import DELETE, EVERY_SUCCESS
 from asoreconcile.azure.middleware.extension_set import built_in
 from asoreconcile.azure.middleware.requests import DeleteRequest, DeleteResult, Success
-from asoreconcile.base.objects import JsonObject, annotations, dig
+from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
+from asoreconcile.base.objects import JsonObject, dig
 
 EXTENSIONS = built_in("subscription", "Alias")
 

@@ -19,6 +19,7 @@ from asoreconcile.azure.arm.condition_error import ConditionError, unusable
 from asoreconcile.azure.entra.desired import DesiredObject, mark_of, marks_in
 from asoreconcile.azure.entra.kinds import desired_of, kind_of
 from asoreconcile.azure.graph.client import OBJECT_ID, GraphClient
+from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
 from asoreconcile.azure.reconcile.model.annotations import (
     EXISTENCE,
     FINALIZER,
@@ -27,13 +28,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
 )
 from asoreconcile.azure.reconcile.model.existence import CREATED_HERE, UNDECIDED
 from asoreconcile.base.errors import RetryError
-from asoreconcile.base.objects import (
-    JsonObject,
-    annotations,
-    finalizers,
-    status,
-    uid_of,
-)
+from asoreconcile.base.objects import JsonObject, finalizers, status, uid_of
 
 CREATION = OWN_PREFIX + "entra-creation"  # the time of the last attempt to create one
 # How long readers of Entra may not see what was made: minutes at the most.

@@ -46,6 +46,7 @@ from asoreconcile.azure.reconcile.exports.export_plan import merged
 from asoreconcile.azure.reconcile.exports.export_writer import write
 from asoreconcile.azure.reconcile.identity.duplicates import require_sole
 from asoreconcile.azure.reconcile.identity.recorded_claim import accept_claim
+from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
 from asoreconcile.azure.reconcile.model.annotations import (
     CREDENTIAL_FROM,
     EXISTENCE,
@@ -74,7 +75,6 @@ from asoreconcile.azure.reconcile.writes.external_deletion import RECREATED
 from asoreconcile.base.objects import (
     JsonObject,
     ObjectKey,
-    annotations,
     dig,
     key_of,
     spec,

@@ -11,6 +11,7 @@ from asoreconcile.azure.entra.kinds import kind_of
 from asoreconcile.azure.entra.links import link_changes, object_ids
 from asoreconcile.azure.entra.rendering import described_object
 from asoreconcile.azure.graph.client import GraphClient, GroupLink
+from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
 from asoreconcile.azure.reconcile.model.existence import (
     IF_EXISTS,
     IfExists,
@@ -22,7 +23,7 @@ from asoreconcile.azure.reconcile.planning.planned_change import (
     PlannedChange,
 )
 from asoreconcile.base.clock import Clock
-from asoreconcile.base.objects import JsonObject, annotations, spec
+from asoreconcile.base.objects import JsonObject, spec
 from asoreconcile.base.printable import listed
 
 

@@ -8,6 +8,7 @@ import attrs
 
 from asoreconcile.azure.arm.condition_error import ConditionError, unusable
 from asoreconcile.azure.catalogue.names import azure_name
+from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
 from asoreconcile.azure.reconcile.model.existence import (
     IfExists,
     require_adoptable,
@@ -31,7 +32,7 @@ from asoreconcile.azure.sql_users.user import (
     shown_user,
     stated_record,
 )
-from asoreconcile.base.objects import JsonObject, annotations, gvk_of, key_of, spec
+from asoreconcile.base.objects import JsonObject, gvk_of, key_of, spec
 from asoreconcile.redaction import HIDDEN
 
 

@@ -11,6 +11,7 @@ from enum import Enum
 
 import attrs
 
+from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
 from asoreconcile.azure.reconcile.model.annotations import (
     FINALIZER,
     LAST_RECONCILED_VERSION,
@@ -20,7 +21,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
 from asoreconcile.azure.reconcile.model.record_key import RecordKey
 from asoreconcile.base import jsontext
 from asoreconcile.base.errors import AsoreconcileError
-from asoreconcile.base.objects import JsonObject, annotations, labels, uid_of
+from asoreconcile.base.objects import JsonObject, labels, uid_of
 from asoreconcile.kube.finalizers import has_finalizer
 
 UserIdentity = Mapping[str, str]

@@ -15,6 +15,7 @@ from asoreconcile.azure.catalogue.conversion import KindConversionError
 from asoreconcile.azure.catalogue.paths import PathError
 from asoreconcile.azure.catalogue.payload import SpecError
 from asoreconcile.azure.middleware.chain import ExtensionFailedError
+from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
 from asoreconcile.azure.reconcile.model.annotations import (
     OPERATOR_NAMESPACE,
     POLLER_TOKEN,
@@ -35,7 +36,6 @@ from asoreconcile.azure.reconcile.state.memory import ObjectMemory
 from asoreconcile.base.errors import in_chain
 from asoreconcile.base.objects import (
     JsonObject,
-    annotations,
     generation,
     is_deleting,
     key_of,

@@ -8,6 +8,7 @@ write, does an operation run? Kinds without ARM have no operations, and no ARM i
 from collections.abc import Mapping
 from enum import Enum, auto
 
+from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
 from asoreconcile.azure.reconcile.model.annotations import (
     CLAIM,
     DELETE_POLLER,
@@ -20,7 +21,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
 )
 from asoreconcile.azure.reconcile.model.claim_record import stated_claim
 from asoreconcile.azure.reconcile.model.recreation import says_deleting
-from asoreconcile.base.objects import JsonObject, annotations, is_deleting, status
+from asoreconcile.base.objects import JsonObject, is_deleting, status
 from asoreconcile.kube.finalizers import has_finalizer
 
 

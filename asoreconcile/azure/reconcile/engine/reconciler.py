@@ -7,10 +7,11 @@ from collections.abc import Callable
 from enum import Enum
 from typing import NoReturn
 
-from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
+from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass, unusable
 from asoreconcile.azure.reconcile.engine.object_reconciler import ObjectReconciler
 from asoreconcile.azure.reconcile.engine.plan import Step, plan
 from asoreconcile.azure.reconcile.identity.claim import claim, restore_id
+from asoreconcile.azure.reconcile.model.annotation_bounds import why_unreadable
 from asoreconcile.azure.reconcile.model.annotation_values import unknown_values
 from asoreconcile.azure.reconcile.model.annotations import (
     DELETION_PROTECTION,
@@ -88,8 +89,6 @@ def first_step(scope: ReconcileScope) -> Step:
         is_readable=policy is not None,
         is_paused=scope.has_pace and bool(why_paused(own, inherited)),
     )
-    if step is Step.RELEASE and _is_let_go_by_namespace(scope):
-        confirm_release(scope)
     if step is Step.LEAVE:
         text = (
             f"Operator in namespace {operator.namespace!r} leaves this object alone: it"
@@ -97,6 +96,10 @@ def first_step(scope: ReconcileScope) -> Step:
         )
         scope.event("Warning", "Overlap", text)  # and nothing else (R1.2)
         return step
+    if unread := why_unreadable(own, inherited):
+        raise unusable(f"{unread}. Nothing is written in Azure until it is shortened")
+    if step is Step.RELEASE and _is_let_go_by_namespace(scope):
+        confirm_release(scope)
     _report_unknown_values(scope)
     is_leaving = is_deleting(patcher.obj)
     may_last = is_leaving or step is Step.POLL

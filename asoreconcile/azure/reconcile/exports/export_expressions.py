@@ -27,13 +27,14 @@ from asoreconcile.azure.expressions.api import (
     Expressions,
 )
 from asoreconcile.azure.middleware.requests import Export
+from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
 from asoreconcile.azure.reconcile.model.annotations import RESOURCE_ID
 from asoreconcile.azure.reconcile.model.export_targets import (
     CONFIG_MAP_EXPRESSIONS,
     SECRET_EXPRESSIONS,
     expressions,
 )
-from asoreconcile.base.objects import JsonObject, annotations, key_of, spec
+from asoreconcile.base.objects import JsonObject, key_of, spec
 
 # The texts that Kubernetes accepts as a key of a Secret, and as the value of a label.
 _DATA_KEY = re.compile(r"[-._a-zA-Z0-9]{1,253}")

@@ -17,6 +17,7 @@ from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.catalogue.storage_codec import as_far_as_readable
 from asoreconcile.azure.reconcile.identity.identity import id_of
+from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
 from asoreconcile.azure.reconcile.model.annotations import (
     FINALIZER,
     RECONCILE_POLICY,
@@ -42,7 +43,6 @@ from asoreconcile.azure.reconcile.scope.shared_dependencies import (
 )
 from asoreconcile.base.objects import (
     JsonObject,
-    annotations,
     is_deleting,
     key_of,
     metadata,

@@ -14,6 +14,7 @@ from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.catalogue.names import azure_name, is_named_by_uuid
 from asoreconcile.azure.catalogue.paths import PathError
 from asoreconcile.azure.catalogue.paths import arm_id as arm_id_of
+from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
 from asoreconcile.azure.reconcile.model.annotations import (
     AZURE_NAME_FROM_CONFIG,
     RESOURCE_ID,
@@ -23,7 +24,7 @@ from asoreconcile.azure.reconcile.model.owner import Objects, Owner, resolve_own
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.scope.references import ReferenceResolver
 from asoreconcile.azure.reconcile.scope.shared_dependencies import ConnectionResolver
-from asoreconcile.base.objects import JsonObject, annotations, is_deleting, spec
+from asoreconcile.base.objects import JsonObject, is_deleting, spec
 
 
 @attrs.frozen

@@ -12,16 +12,11 @@ from enum import Enum
 import attrs
 
 from asoreconcile.azure.arm import ids
+from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
 from asoreconcile.azure.reconcile.model.annotations import CLAIM, POLLER_ID, PUT_POLLER
 from asoreconcile.azure.reconcile.model.conditions import ready_of
 from asoreconcile.azure.reconcile.model.record_key import RecordKey
-from asoreconcile.base.objects import (
-    JsonObject,
-    annotations,
-    generation,
-    status,
-    uid_of,
-)
+from asoreconcile.base.objects import JsonObject, generation, status, uid_of
 
 _KIND = "claim"
 _TIME = "%Y-%m-%dT%H:%M:%S.%fZ"

@@ -4,8 +4,9 @@ Some extensions purge or restore the remains of a deleted resource. They do so o
 the first PUT of an object, not when its resource is deleted later.
 """
 
+from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
 from asoreconcile.azure.reconcile.model.drift_baseline import OBSERVED
-from asoreconcile.base.objects import JsonObject, annotations, status
+from asoreconcile.base.objects import JsonObject, status
 
 
 def was_there(found: JsonObject) -> bool:

@@ -11,6 +11,7 @@ import attrs
 from asoreconcile.azure.arm import ids
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass, unusable
 from asoreconcile.azure.catalogue.kinds import KindVersion
+from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
 from asoreconcile.azure.reconcile.model.annotations import (
     CHILD_ID_OVERRIDE,
     OWNER_GROUP_KIND,
@@ -25,7 +26,6 @@ from asoreconcile.base.objects import (
     GroupKind,
     JsonObject,
     ObjectKey,
-    annotations,
     key_of,
     owner_references,
     spec,

@@ -16,17 +16,12 @@ import attrs
 from asoreconcile.azure.arm.condition_error import ConditionError, unusable
 from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.catalogue.tables import Table
+from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
 from asoreconcile.azure.reconcile.model.annotations import PLACEHOLDERS
 from asoreconcile.azure.reconcile.model.existence import will_observe
 from asoreconcile.azure.reconcile.model.merged_body import with_value
-from asoreconcile.base.objects import (
-    GroupKind,
-    JsonObject,
-    annotations,
-    dig,
-    metadata,
-    spec,
-)
+from asoreconcile.base import objects
+from asoreconcile.base.objects import GroupKind, JsonObject, dig, metadata, spec
 
 _TEXT, _ADDRESS = "placeholder", "0.0.0.0"
 _NOWHERE = (
@@ -75,7 +70,9 @@ def with_placeholders(
     names = ",".join(dict.fromkeys(left))
     if names == named and not missing:
         return obj
-    kept = {name: value for name, value in notes.items() if name != PLACEHOLDERS}
+    # As they were written: a text that is too long to be read is kept.
+    stored = objects.annotations(obj)
+    kept = {name: value for name, value in stored.items() if name != PLACEHOLDERS}
     kept |= {PLACEHOLDERS: names} if names else {}
     meta = {**metadata(obj), "annotations": kept}
     return {**obj, "metadata": meta, "spec": content}

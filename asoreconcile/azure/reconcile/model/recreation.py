@@ -10,13 +10,14 @@ from enum import Enum
 
 import attrs
 
+from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
 from asoreconcile.azure.reconcile.model.annotations import (
     ON_IMMUTABLE,
     RECREATION,
     RESOURCE_ID,
 )
 from asoreconcile.azure.reconcile.model.record_key import RecordKey
-from asoreconcile.base.objects import JsonObject, annotations, uid_of
+from asoreconcile.base.objects import JsonObject, uid_of
 
 RECREATES = "RecreatesResource"
 """The reason of the event about a resource that is deleted and made again."""

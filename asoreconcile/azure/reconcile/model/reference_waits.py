@@ -10,6 +10,7 @@ from asoreconcile.azure.arm import ids
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.azure.arm.provisioning_state import FAILURE
 from asoreconcile.azure.catalogue.type_facts import facts_of
+from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
 from asoreconcile.azure.reconcile.model.annotations import (
     RESOURCE_ID,
     WAIT_FOR_REFERENCES,
@@ -19,7 +20,7 @@ from asoreconcile.azure.reconcile.model.conditions import is_ready
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.model.protection import names_of
 from asoreconcile.azure.reconcile.model.switches import Switch
-from asoreconcile.base.objects import JsonObject, annotations, status
+from asoreconcile.base.objects import JsonObject, status
 
 WAITING_FOR_REFERENCE = "WaitingForReference"
 PATIENCE_SECONDS = 600.0

@@ -23,6 +23,7 @@ from asoreconcile.azure.middleware.context import ReconcileContext
 from asoreconcile.azure.middleware.declared import TAGS, names_at
 from asoreconcile.azure.middleware.extension_points import MODIFY_PAYLOAD
 from asoreconcile.azure.middleware.requests import ModifyPayload
+from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
 from asoreconcile.azure.reconcile.model.annotation_values import unreadable_policy
 from asoreconcile.azure.reconcile.model.annotations import RECONCILE_POLICY
 from asoreconcile.azure.reconcile.model.differences import HIDDEN
@@ -56,14 +57,7 @@ from asoreconcile.azure.reconcile.sync.recreatable import why_not_recreated
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.errors import AsoreconcileError, StoppedError
 from asoreconcile.base.log import Logger
-from asoreconcile.base.objects import (
-    GroupKind,
-    JsonObject,
-    ObjectKey,
-    annotations,
-    gvk_of,
-    key_of,
-)
+from asoreconcile.base.objects import GroupKind, JsonObject, ObjectKey, gvk_of, key_of
 from asoreconcile.base.objects import spec as spec_of
 from asoreconcile.base.printable import listed
 

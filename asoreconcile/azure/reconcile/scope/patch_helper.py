@@ -21,6 +21,7 @@ from collections.abc import Mapping, Sequence
 import attrs
 
 from asoreconcile.azure.catalogue.storage_codec import StorageCodec
+from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
 from asoreconcile.azure.reconcile.model.annotations import (
     FINALIZER,
     RESOURCE_ID,
@@ -42,7 +43,6 @@ from asoreconcile.base.errors import AsoreconcileError, StoppedError
 from asoreconcile.base.jsontext import dumps
 from asoreconcile.base.objects import (
     JsonObject,
-    annotations,
     copy_json,
     generation,
     is_deleting,

@@ -17,12 +17,13 @@ from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass, u
 from asoreconcile.azure.catalogue.inputs import InputReference
 from asoreconcile.azure.catalogue.reserved import is_login, is_reserved
 from asoreconcile.azure.catalogue.suggestions import lacking
+from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
 from asoreconcile.azure.reconcile.model.annotations import RESOURCE_ID
 from asoreconcile.azure.reconcile.model.differences import HIDDEN
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.model.owner import Objects
 from asoreconcile.azure.reconcile.state.read_set import ReadSet
-from asoreconcile.base.objects import GroupKind, JsonObject, ObjectKey, annotations
+from asoreconcile.base.objects import GroupKind, JsonObject, ObjectKey
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.errors import ApiError, NotFoundError, TransportError
 from asoreconcile.kube.resources import CONFIG_MAPS, SECRETS, ApiResource

@@ -12,21 +12,14 @@ from collections.abc import Mapping
 
 import attrs
 
+from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
 from asoreconcile.azure.reconcile.model.annotations import OWN_PREFIX, is_operators_own
 from asoreconcile.azure.reconcile.model.export_targets import (
     SECRET_EXPRESSIONS,
     expression_targets,
 )
 from asoreconcile.base import jsontext
-from asoreconcile.base.objects import (
-    JsonObject,
-    annotations,
-    dig,
-    generation,
-    labels,
-    spec,
-    status,
-)
+from asoreconcile.base.objects import JsonObject, dig, generation, labels, spec, status
 
 EXPORTED = OWN_PREFIX + "exported-secrets"
 ROTATE = OWN_PREFIX + "rotate-secrets"

@@ -23,6 +23,7 @@ from asoreconcile.azure.middleware.requests import (
     PreResult,
     Proceed,
 )
+from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
 from asoreconcile.azure.reconcile.model.annotations import (
     POLLER_ID,
     PUT_POLLER,
@@ -47,7 +48,7 @@ from asoreconcile.azure.reconcile.scope.shared_dependencies import (
     SharedDependencies,
 )
 from asoreconcile.azure.reconcile.writes.holds import severity_of_wait
-from asoreconcile.base.objects import JsonObject, ObjectKey, annotations, spec
+from asoreconcile.base.objects import JsonObject, ObjectKey, spec
 
 
 def after_precheck(result: PreResult) -> Requeue | None:

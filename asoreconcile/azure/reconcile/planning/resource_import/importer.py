@@ -30,6 +30,7 @@ from asoreconcile.azure.middleware.requests import (
     ImportResult,
     Skipped,
 )
+from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
 from asoreconcile.azure.reconcile.model.annotations import RESOURCE_ID
 from asoreconcile.azure.reconcile.planning.patient_reads import PatientReads
 from asoreconcile.azure.reconcile.planning.resource_import.child_types import (
@@ -54,7 +55,7 @@ from asoreconcile.azure.reconcile.planning.resource_import.report import (
 )
 from asoreconcile.base.clock import Clock, SystemClock
 from asoreconcile.base.errors import AsoreconcileError, StoppedError
-from asoreconcile.base.objects import GroupKind, JsonObject, annotations
+from asoreconcile.base.objects import GroupKind, JsonObject
 
 # An api-version of Microsoft.Resources.
 _GROUP_API_VERSION = "2021-04-01"
