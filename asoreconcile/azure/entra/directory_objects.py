@@ -69,9 +69,9 @@ from asoreconcile.azure.reconcile.model.existence import (
     require_adoptable,
     stated_policy,
 )
+from asoreconcile.azure.reconcile.model.external_deletion import RECREATED
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.writes.deletion import rivals_before_delete
-from asoreconcile.azure.reconcile.writes.external_deletion import RECREATED
 from asoreconcile.base.objects import (
     JsonObject,
     ObjectKey,

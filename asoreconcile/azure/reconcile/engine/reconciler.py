@@ -46,15 +46,15 @@ from asoreconcile.azure.reconcile.model.policy import LET_GO
 from asoreconcile.azure.reconcile.model.recreation import OnImmutable
 from asoreconcile.azure.reconcile.model.switches import Switch
 from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE
+from asoreconcile.azure.reconcile.policies.pause import paused
+from asoreconcile.azure.reconcile.policies.permission import confirm_release
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.writes.deletion import await_parent, delete
 from asoreconcile.azure.reconcile.writes.endings import release, settle
-from asoreconcile.azure.reconcile.writes.holds import paused
 from asoreconcile.azure.reconcile.writes.operations import poll
 from asoreconcile.azure.reconcile.writes.put import put
 from asoreconcile.azure.reconcile.writes.recorded_operation import clear_token
 from asoreconcile.azure.reconcile.writes.recreation import recreate
-from asoreconcile.azure.reconcile.writes.sending import confirm_release
 from asoreconcile.base.objects import is_deleting
 from asoreconcile.kube.finalizers import has_finalizer
 

@@ -129,6 +129,13 @@ def is_ready(obj: JsonObject, generation: int | None = None) -> bool:
     return is_of_it and ready.get("status") == "True"
 
 
+def severity_of_wait(obj: JsonObject, generation: int) -> Severity:
+    """Return the severity of a wait: Info, or Warning if it has to replace Ready=True,
+    as after the change of a Secret.
+    """
+    return "Warning" if is_ready(obj, generation) else "Info"
+
+
 def is_long_unready(obj: JsonObject, now: datetime) -> bool:
     """Return whether an object has not been Ready for more than a day."""
     ready = ready_of(obj)

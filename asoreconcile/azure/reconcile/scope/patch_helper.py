@@ -125,6 +125,20 @@ class StaleError(AsoreconcileError):
         self.after_seconds = after_seconds
 
 
+# A watch of Namespaces that is behind may be so for a while.
+BEHIND_SECONDS = 1.0
+
+
+def behind(patcher: "PatchHelper") -> StaleError:
+    """Return the error of a reconcile that began with other annotations of the
+    Namespace.
+    """
+    return StaleError(
+        f"{patcher.key} is left as it is: annotations of its Namespace changed",
+        after_seconds=BEHIND_SECONDS,
+    )
+
+
 class PatchHelper:
     """The working copy of a reconcile. Not for sharing between threads.
 

@@ -38,6 +38,7 @@ from asoreconcile.azure.reconcile.model.claim_record import ClaimRecord, Standin
 from asoreconcile.azure.reconcile.model.decisions import ReconcileOutcome, Requeue
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.model.policy import LET_GO
+from asoreconcile.azure.reconcile.policies.permission import confirm_object
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.state.memory import ObjectMemory
 from asoreconcile.azure.reconcile.writes.endings import NOT_DELETED, release
@@ -45,7 +46,7 @@ from asoreconcile.azure.reconcile.writes.recorded_operation import (
     clear_token,
     running_operation,
 )
-from asoreconcile.azure.reconcile.writes.sending import confirm_object, send_delete
+from asoreconcile.azure.reconcile.writes.sending import send_delete
 from asoreconcile.base.objects import status
 
 

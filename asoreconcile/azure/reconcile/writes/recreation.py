@@ -36,12 +36,14 @@ from asoreconcile.azure.reconcile.model.recreation import (
     is_asked_for,
     recreation_of,
 )
+from asoreconcile.azure.reconcile.policies.permission import confirm_object
 from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.state.memory import ObjectMemory
 from asoreconcile.azure.reconcile.sync.desired import Desired, RenderedSpec
 from asoreconcile.azure.reconcile.sync.drift import is_moving
 from asoreconcile.azure.reconcile.sync.recreatable import why_not_recreated
+from asoreconcile.azure.reconcile.sync.rendering import bodies_of
 from asoreconcile.azure.reconcile.writes.deletion import (
     record_delete,
     seconds_until_believed,
@@ -50,8 +52,7 @@ from asoreconcile.azure.reconcile.writes.recorded_operation import (
     clear_token,
     running_operation,
 )
-from asoreconcile.azure.reconcile.writes.rendering import bodies_of
-from asoreconcile.azure.reconcile.writes.sending import confirm_object, send_delete
+from asoreconcile.azure.reconcile.writes.sending import send_delete
 from asoreconcile.base.errors import RetryError
 from asoreconcile.base.objects import JsonObject, status, uid_of
 from asoreconcile.base.printable import listed
