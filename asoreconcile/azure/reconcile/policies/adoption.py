@@ -27,7 +27,7 @@ from asoreconcile.azure.reconcile.model.existence import (
 )
 from asoreconcile.azure.reconcile.model.external_deletion import is_born_since
 from asoreconcile.azure.reconcile.model.never_shown import what_differs
-from asoreconcile.azure.reconcile.policies.requests import PutRequest, Write
+from asoreconcile.azure.reconcile.policies.requests import PutRequest, WriteRequest
 from asoreconcile.azure.reconcile.scope.patch_helper import BEHIND_SECONDS, StaleError
 from asoreconcile.azure.reconcile.sync.desired import Desired
 from asoreconcile.base.objects import JsonObject
@@ -36,7 +36,7 @@ from asoreconcile.base.printable import listed
 _REMOVED = frozenset({"list-extra", "map-extra"})
 
 
-def not_observing(write: Write) -> None:
+def not_observing(write: WriteRequest) -> None:
     """Make sure that the object does not only observe. Raises StaleError."""
     patcher = write.scope.patcher
     if write.is_delete or EXISTENCE not in patcher.annotations:

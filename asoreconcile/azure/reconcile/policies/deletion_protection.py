@@ -9,11 +9,11 @@ from asoreconcile.azure.reconcile.model.protection import (
     why_held,
     why_held_by,
 )
-from asoreconcile.azure.reconcile.policies.requests import Write
+from asoreconcile.azure.reconcile.policies.requests import WriteRequest
 from asoreconcile.base.objects import uid_of
 
 
-def unprotected(write: Write) -> None:
+def unprotected(write: WriteRequest) -> None:
     """Make sure that no annotation forbids the DELETE of the object's resource.
 
     A protected object also protects the resource that contains its own, if both are in

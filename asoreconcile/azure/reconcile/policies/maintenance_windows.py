@@ -8,7 +8,7 @@ from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.reconcile.model.conditions import severity_of_wait
 from asoreconcile.azure.reconcile.model.pace import OUTSIDE_WINDOW, closed_at
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
-from asoreconcile.azure.reconcile.policies.requests import Intent, Write
+from asoreconcile.azure.reconcile.policies.requests import Intent, WriteRequest
 from asoreconcile.azure.reconcile.sync.put_record import reads_first
 
 # The wall clock may be set meanwhile, and a queue's delays do not follow it.
@@ -25,7 +25,7 @@ def report_while_closed(intent: Intent) -> Intent | None:
     return None
 
 
-def window_open(write: Write) -> None:
+def window_open(write: WriteRequest) -> None:
     """Make sure that the object may be changed in Azure now. Raises ConditionError
     `OutsideMaintenanceWindow`.
     """

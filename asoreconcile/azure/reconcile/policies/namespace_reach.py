@@ -6,10 +6,10 @@ The decision is `model.reach`. Rule: OW-9.
 from functools import partial
 
 from asoreconcile.azure.reconcile.model.reach import require_in_reach
-from asoreconcile.azure.reconcile.policies.requests import Write
+from asoreconcile.azure.reconcile.policies.requests import WriteRequest
 
 
-def within_reach(write: Write) -> None:
+def within_reach(write: WriteRequest) -> None:
     """Make sure that the Namespace allows the resource. Raises ConditionError
     `NotAllowedInNamespace`.
     """

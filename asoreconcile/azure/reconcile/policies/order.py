@@ -30,15 +30,19 @@ from asoreconcile.azure.reconcile.policies import (
     resumption,
     sole_manager,
 )
-from asoreconcile.azure.reconcile.policies.phase import Phase
-from asoreconcile.azure.reconcile.policies.requests import Intent, PutRequest, Write
+from asoreconcile.azure.reconcile.policies.phase import PhaseOf
+from asoreconcile.azure.reconcile.policies.requests import (
+    Intent,
+    PutRequest,
+    WriteRequest,
+)
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.sync.look import Look
 
 # Asked before each write: PUT, DELETE, an operation of an extension, a write of Entra's
 # kinds and database users. The object and its Namespace were just read live. Limits
 # that only an administrator lifts come first.
-PERMIT: Sequence[Phase[Write, None]] = (
+PERMIT: Sequence[PhaseOf[WriteRequest, None]] = (
     reconcile_policy.policy_allows,
     namespace_reach.within_reach,
     deletion_protection.unprotected,
@@ -62,7 +66,7 @@ def _permitted(request: PutRequest) -> None:
 # Before the body is made. Nothing is read from Azure before `resume`: at a start there
 # are thousands of objects. Mistakes in the spec are shown before anything is waited
 # for, and the owner is known before a phase asks for the resource's id.
-BEFORE_BODY: Sequence[Phase[Intent, ReconcileOutcome | core.Next]] = (
+BEFORE_BODY: Sequence[PhaseOf[Intent, ReconcileOutcome | core.Next]] = (
     core.end_operation,
     core.sound_spec,
     placeholders.replaced,
@@ -78,7 +82,7 @@ BEFORE_BODY: Sequence[Phase[Intent, ReconcileOutcome | core.Next]] = (
 
 # With the body, but before it is known whether a PUT is sent. An accepted PUT goes on
 # before anything is compared (D15).
-DECIDE: Sequence[Phase[Intent, Look | AcceptedPut]] = (
+DECIDE: Sequence[PhaseOf[Intent, Look | AcceptedPut]] = (
     core.follow_accepted,
     drift.sync,
 )
@@ -86,7 +90,7 @@ DECIDE: Sequence[Phase[Intent, Look | AcceptedPut]] = (
 # Before a PUT that was decided. Phases that may end without a PUT come before
 # `_permitted`, which reads the object live as late as possible; phases that count or
 # report the PUT come after it: only a permitted PUT is counted.
-BEFORE_PUT: Sequence[Phase[PutRequest, ReconcileOutcome | Read]] = (
+BEFORE_PUT: Sequence[PhaseOf[PutRequest, ReconcileOutcome | Read]] = (
     adoption.look_first,
     reference_waits.await_references_late,
     checks.check_late,

@@ -6,13 +6,13 @@ from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.azure.reconcile.model.conditions import ready_of
 from asoreconcile.azure.reconcile.model.decisions import Stop
 from asoreconcile.azure.reconcile.model.pace import PAUSED_REASON, why_paused
-from asoreconcile.azure.reconcile.policies.requests import Write
+from asoreconcile.azure.reconcile.policies.requests import WriteRequest
 from asoreconcile.azure.reconcile.scope.patch_helper import BEHIND_SECONDS, StaleError
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.base.objects import is_deleting
 
 
-def not_paused(write: Write) -> None:
+def not_paused(write: WriteRequest) -> None:
     """Make sure that the object was not paused meanwhile. Raises StaleError."""
     patcher = write.scope.patcher
     if why_paused(patcher.annotations, write.inherited):

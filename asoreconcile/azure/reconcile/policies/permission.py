@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from asoreconcile.azure.reconcile.model.annotations import operators_own
 from asoreconcile.azure.reconcile.model.existence import note_of_claim
 from asoreconcile.azure.reconcile.model.policy import policy_of
-from asoreconcile.azure.reconcile.policies.phase import Phase, run
-from asoreconcile.azure.reconcile.policies.requests import Write
+from asoreconcile.azure.reconcile.policies.phase import PhaseOf, run
+from asoreconcile.azure.reconcile.policies.requests import WriteRequest
 from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper, behind
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.scope.shared_dependencies import SharedDependencies
@@ -26,7 +26,10 @@ def confirm_object(operator: SharedDependencies, patcher: PatchHelper) -> None:
 
 
 def confirm(
-    scope: ReconcileScope, phases: Iterable[Phase[Write, None]], *, is_delete: bool
+    scope: ReconcileScope,
+    phases: Iterable[PhaseOf[WriteRequest, None]],
+    *,
+    is_delete: bool,
 ) -> None:
     """Make sure that the object and its Namespace, as they are now, permit a write.
 
@@ -50,10 +53,10 @@ def confirm(
             # annotations.
             patcher.record(note_of_claim(patcher.annotations, inherited))
         raise behind(patcher)
-    run(phases, Write(scope, inherited, is_delete), _permitted)
+    run(phases, WriteRequest(scope, inherited, is_delete), _permitted)
 
 
-def _permitted(_: Write) -> None:
+def _permitted(_: WriteRequest) -> None:
     """Permit a write to which no policy objects."""
 
 

@@ -11,12 +11,12 @@ from typing import TypeVar, cast
 Asked = TypeVar("Asked")
 End = TypeVar("End")
 
-Phase = Callable[[Asked], Asked | End | None]
+PhaseOf = Callable[[Asked], Asked | End | None]
 """A phase: takes a request; returns None, a changed request, or an end."""
 
 
 def run(
-    phases: Iterable[Phase[Asked, End]], request: Asked, then: Callable[[Asked], End]
+    phases: Iterable[PhaseOf[Asked, End]], request: Asked, then: Callable[[Asked], End]
 ) -> End:
     """Run phases in their order; return the first end that one of them returns, else
     the result of `then`.

@@ -3,11 +3,11 @@ in `model.policy`. Rule: R1.7.
 """
 
 from asoreconcile.azure.reconcile.model.policy import policy_of
-from asoreconcile.azure.reconcile.policies.requests import Write
+from asoreconcile.azure.reconcile.policies.requests import WriteRequest
 from asoreconcile.azure.reconcile.scope.patch_helper import behind
 
 
-def policy_allows(write: Write) -> None:
+def policy_allows(write: WriteRequest) -> None:
     """Make sure that the policy of the object, or of its Namespace as it is now, allows
     the write.
 

@@ -26,7 +26,7 @@ from asoreconcile.base.objects import JsonObject
 
 
 @attrs.frozen
-class Write:
+class WriteRequest:
     """A request to change something outside the cluster, before it is sent.
 
     inherited: live annotations of the Namespace. is_delete: whether it is a DELETE.
