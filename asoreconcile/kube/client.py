@@ -17,11 +17,11 @@ from asoreconcile.base.coroutines import run_to_completion
 from asoreconcile.base.errors import check_is, check_seconds
 from asoreconcile.base.fencing import Fence
 from asoreconcile.base.json_problems import EncodeError
-from asoreconcile.base.objects import JsonObject, ObjectKey, metadata
+from asoreconcile.base.objects import JsonObject, ObjectKey, key_of, metadata
 from asoreconcile.base.stop_signal import StopSignal
 from asoreconcile.base.threads import Threads
 from asoreconcile.kube.cluster import ClusterConfig
-from asoreconcile.kube.errors import DecodeError, NotFoundError
+from asoreconcile.kube.errors import DecodeError, ExpiredError, NotFoundError
 from asoreconcile.kube.listing import Pages, items_of, place_of
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.kube.rest_client import RequestMetrics, RestClient
@@ -252,23 +252,37 @@ class KubeClient(Writes):
     def list_all(
         self, what: ApiResource | Selection, *, page_size: int = _PAGE
     ) -> Iterator[JsonObject]:
-        """Iterate over a list, reading page by page.
+        """Iterate over a list, reading page by page. apiVersion and kind are set.
 
-        All pages have one resource version. Raises ExpiredError if the server no longer
-        has it, some minutes after the first page. apiVersion and kind are set.
+        All pages have one resource version, unless the server forgets it between two of
+        them, as after some minutes: the rest of the list is then as it is now. An
+        object that exists all the time is in the result once.
         """
-        resource, token, pages = selection_of(what).resource, "", Pages()
+        resource, pages = selection_of(what).resource, Pages()
         kind = {"apiVersion": resource.api_version, "kind": resource.kind}
+        seen = set[ObjectKey]()
+        place = ListOptions(limit=page_size)
         while True:
-            page = self.list_page(
-                what, ListOptions(limit=page_size, continue_token=token)
-            )
+            try:
+                page = self.list_page(what, place)
+            except ExpiredError as error:
+                if not place.continue_token:
+                    raise
+                if token := error.continue_token:
+                    pages.check_next(token)
+                    place = ListOptions(limit=page_size, continue_token=token)
+                else:
+                    place = NEWEST  # begin again, without pages
+                continue
             for obj in page.items:
-                yield {**obj, **kind}  # list items come without them
-            token = page.continue_token
-            if not token:
+                key = key_of(obj)
+                if key not in seen:
+                    seen.add(key)
+                    yield {**obj, **kind}  # list items come without them
+            if not page.continue_token:
                 return
-            pages.check_next(token)
+            pages.check_next(page.continue_token)
+            place = ListOptions(limit=page_size, continue_token=page.continue_token)
 
     def watch(
         self,

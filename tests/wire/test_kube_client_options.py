@@ -2,6 +2,7 @@
 
 import threading
 
+import orjson
 import pytest
 
 from asoreconcile.base.backoff import TokenBucket
@@ -10,7 +11,7 @@ from asoreconcile.base.objects import GroupKind, GroupVersionKind, ObjectKey
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
 from asoreconcile.kube.discovery import Discovery, UnknownKindError
-from asoreconcile.kube.errors import ApiError, ExpiredError, NotFoundError
+from asoreconcile.kube.errors import ApiError, DecodeError, NotFoundError
 from asoreconcile.kube.resources import (
     CONFIG_MAPS,
     DEPLOYMENTS,
@@ -20,6 +21,7 @@ from asoreconcile.kube.resources import (
 from asoreconcile.kube.selection import Selection
 from asoreconcile.kube.writes import Write
 from asoreconcile.testing.clock import FakeClock
+from asoreconcile.testing.http import HttpResponse
 
 KEY = ObjectKey("default", "one")
 WIDGETS = {
@@ -165,14 +167,32 @@ def test_cl2_list_all_reads_on_as_it_is_iterated(server, client):
     assert len(server.journal) - before == 4
 
 
-def test_cl2_list_all_says_when_its_moment_is_forgotten(server, client):
-    for number in range(3):
-        client.create(CONFIG_MAPS, config_map(f"a{number}"))
+@pytest.mark.parametrize("says_how", [True, False])
+def test_cl2_list_all_goes_on_when_its_moment_is_forgotten(server, client, says_how):
+    for name in "abcde":
+        client.create(CONFIG_MAPS, config_map(name))
+    objects = client.list_all(CONFIG_MAPS, page_size=2)
+    names = [next(objects)["metadata"]["name"]]
+    client.delete(CONFIG_MAPS, ObjectKey("default", "d"))
+    client.create(CONFIG_MAPS, config_map("f"))
+    server.forget_changes()
+    if not says_how:
+        body = orjson.dumps({"kind": "Status", "code": 410, "reason": "Expired"})
+        server.faults.respond("GET", "/configmaps", HttpResponse(410, body))
+    names += [one["metadata"]["name"] for one in objects]
+    assert names == ["a", "b", "c", "e", "f"]
+
+
+def test_cl2_a_list_whose_pages_expire_for_ever_ends(server, client):
+    for name in "abc":
+        client.create(CONFIG_MAPS, config_map(name))
     objects = client.list_all(CONFIG_MAPS, page_size=1)
     next(objects)
-    client.create(CONFIG_MAPS, config_map("later"))
-    server.forget_changes()
-    with pytest.raises(ExpiredError):
+    status = {"kind": "Status", "code": 410, "metadata": {"continue": "again"}}
+    for _ in range(2):
+        answer = HttpResponse(410, orjson.dumps(status))
+        server.faults.respond("GET", "/configmaps", answer)
+    with pytest.raises(DecodeError, match="circle"):
         list(objects)
 
 
