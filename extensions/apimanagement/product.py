@@ -8,8 +8,6 @@ from asoreconcile.azure.middleware.requests import DeleteRequest, DeleteResult
 
 EXTENSIONS = built_in("apimanagement", "Product")
 
-_API_VERSION = "2022-08-01"
-
 
 @EXTENSIONS.on(DELETE)
 def with_subscriptions(
@@ -25,7 +23,7 @@ def with_subscriptions(
         "delete-product",
         lambda: ctx.arm.delete(
             ctx.arm_id,
-            _API_VERSION,
+            ctx.version.api_version,
             query={"deleteSubscriptions": "true"},
             headers={"If-Match": "*"},
         ),

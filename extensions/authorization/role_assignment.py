@@ -15,6 +15,7 @@ from asoreconcile.base.objects import JsonObject, dig
 EXTENSIONS = built_in("authorization", "RoleAssignment")
 
 _DEFINITIONS = "/providers/Microsoft.Authorization/roleDefinitions"
+# Fixed: the types list role definitions at it, and not at 2020-08-01-preview.
 _API_VERSION = "2022-04-01"
 _DOCS = "https://learn.microsoft.com/azure/role-based-access-control/built-in-roles"
 _MAX_AGE_SECONDS = 24 * 3600.0

@@ -41,14 +41,10 @@ EXTENSIONS.on(PRE_RECONCILE)(
 )
 # Two requests, each made only when its own credentials are wanted.
 EXTENSIONS.on(EXPORT_SECRETS)(
-    export_keys(
-        "listClusterAdminCredential", "2022-04-01", {"adminCredentials": _kubeconfig}
-    )
+    export_keys("listClusterAdminCredential", {"adminCredentials": _kubeconfig})
 )
 EXTENSIONS.on(EXPORT_SECRETS)(
-    export_keys(
-        "listClusterUserCredential", "2022-04-01", {"userCredentials": _kubeconfig}
-    )
+    export_keys("listClusterUserCredential", {"userCredentials": _kubeconfig})
 )
 # A role assignment of its own grants the permission, and may come late.
 EXTENSIONS.on(CLASSIFY_ERROR)(

@@ -14,6 +14,7 @@ from asoreconcile.base.objects import dig
 
 EXTENSIONS = built_in("dataprotection", "BackupVaultsBackupInstance")
 
+# Fixed: Azure's published types do not list the action, at no version.
 _API_VERSION = "2024-04-01"
 _SYNC = "sync-backup-instance"
 _KEPT_AS = KeptAs(

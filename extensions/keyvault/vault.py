@@ -21,6 +21,7 @@ from asoreconcile.base.objects import JsonObject, dig
 
 EXTENSIONS = built_in("keyvault", "Vault")
 
+# Fixed: Azure's published types have no deleted vaults, at no version.
 _API_VERSION = "2024-11-01"
 _RECOVER, _PURGE = "createOrRecover", "purgeThenCreate"
 

@@ -18,7 +18,6 @@ from asoreconcile.base.objects import JsonObject, dig, status
 
 EXTENSIONS = built_in("network", "PrivateEndpoint")
 
-_NIC_API_VERSION = "2022-01-01"
 _PRIVATE_IP = "spec.operatorSpec.configMaps.primaryNicPrivateIpAddress"
 _STATE = "privateLinkServiceConnectionState.status"
 
@@ -62,7 +61,7 @@ def private_ip_address(
     interface = interfaces[0].get("id")
     if not destination or not interface:
         return rest
-    address = _primary_address(req.ctx.arm.get(interface, _NIC_API_VERSION))
+    address = _primary_address(req.ctx.arm.get(interface, req.ctx.version.api_version))
     if not address:
         return rest
     return (*rest, Export.to(destination, address))

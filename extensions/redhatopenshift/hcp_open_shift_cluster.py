@@ -38,7 +38,6 @@ def _lifetime(answer: JsonObject, now: datetime) -> float:
 EXTENSIONS.on(EXPORT_SECRETS)(
     export_keys(
         "requestAdminCredential",
-        "2026-06-30-preview",
         {"adminCredentials": "kubeconfig"},
         kept_as=KeptAs(
             "serviceoperator.azure.com/bi-poller-resume-token",

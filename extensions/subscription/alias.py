@@ -19,6 +19,7 @@ from asoreconcile.base.objects import JsonObject, dig
 
 EXTENSIONS = built_in("subscription", "Alias")
 
+# Fixed: Azure's published types list neither the action nor subscriptions.
 _API_VERSION = "2021-10-01"
 _READ_API_VERSION = "2022-12-01"
 _ENDED = frozenset({"deleted", "disabled", "expired"})

@@ -291,7 +291,7 @@ def test_a_product_goes_with_its_subscriptions(world):
     gone(world, product)
     first = world.requests("DELETE", "/products/starter")[0]
     assert first.headers["if-match"] == "*"
-    assert first.api_version == "2022-08-01"
+    assert first.api_version == "2024-05-01"
 
 
 def test_backup_protection_in_error_is_synced(world):

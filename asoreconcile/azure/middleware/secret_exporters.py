@@ -7,6 +7,7 @@ requests. The values appear in the export only; errors name keys.
 import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any
 
 import attrs
@@ -32,17 +33,18 @@ ValueSource = str | Callable[[JsonObject], str | None]
 
 def export_keys(
     action: str,
-    api_version: str,
     keys: Mapping[str, ValueSource],
     *,
+    api_versions: Mapping[str, str] = MappingProxyType({}),
     kept_as: KeptAs | None = None,
     lifetime: Callable[[JsonObject, datetime], float] | None = None,
 ) -> Middleware[ExportSecrets, SecretExport]:
     """Return an exporter that POSTs one action and copies fields of the response.
 
     action: the last part of the URL after the resource's id, such as `listKeys`.
-    api_version: fixed, independent of the version of the object.
     keys: the name in `operatorSpec.secrets` -> the place of the value in the response.
+    api_versions: api-version to ask with, by that of the object, where Azure does not
+    list the action at the object's own.
     kept_as: form in which ASO stores the token of a long-running action.
     lifetime: function of the response and the present time that returns the lifetime,
     in seconds, of a credential that the action has made. The action is repeated after
@@ -60,7 +62,9 @@ def export_keys(
         if not wanted:
             return rest
         only_reads = lifetime is None
-        answer = _ask(req, action, api_version, kept_as, only_reads=only_reads)
+        own = req.ctx.version.api_version
+        asked_at = api_versions.get(own, own)
+        answer = _ask(req, action, asked_at, kept_as, only_reads=only_reads)
         origin = f"Azure's answer to {action}"
         mine = collect(req, keys, wanted, answer, origin=origin)
         if lifetime is not None:

@@ -1,10 +1,10 @@
 """A test kit for extensions: a reconcile without a cluster, and a table of Azure's
 answers.
 
-arm = FakeArm().on("POST", "/listKeys", "2021-06-01", {"primaryKey": "k"})
+arm = FakeArm().on("POST", "/listKeys", "2024-01-01", {"primaryKey": "k"})
 req = ExportSecrets(fake_ctx(arm=arm), obj)
 assert export(req, returns(SecretExport())) == ...
-assert arm.sent == [("POST", f"{ARM_ID}/listKeys", "2021-06-01")]
+assert arm.sent == [("POST", f"{ARM_ID}/listKeys", "2024-01-01")]
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping

@@ -70,15 +70,14 @@ SHARED = {
     "secondarySharedKey": f"{CANARY}-ssk",
 }
 
-# kind -> (action, api-version, answer of Azure, key -> value). Section 3.8.
+# kind -> (action, answer of Azure, key -> value). Section 3.8.
 REQUESTS = [
-    ("apimanagement/ServiceGateway", "listKeys", "2022-08-01",
+    ("apimanagement/ServiceGateway", "listKeys",
      {"primary": f"{CANARY}-pk", "secondary": f"{CANARY}-sk"}, PAIR),
-    ("apimanagement/Subscription", "listSecrets", "2022-08-01", PAIR, PAIR),
+    ("apimanagement/Subscription", "listSecrets", PAIR, PAIR),
     (
         "appconfiguration/ConfigurationStore",
         "listKeys",
-        "2022-05-01",
         {"value": APP_CONFIGURATION},
         {
             f"{which}{access}{part}": f"{which.title()}{listed}{suffix}"
@@ -91,12 +90,11 @@ REQUESTS = [
             )
         },
     ),
-    ("cognitiveservices/Account", "listKeys", "2025-06-01", TWO, TWO),
-    ("communication/CommunicationService", "listKeys", "2020-08-20", FOUR, FOUR),
+    ("cognitiveservices/Account", "listKeys", TWO, TWO),
+    ("communication/CommunicationService", "listKeys", FOUR, FOUR),
     (
         "devices/IotHub",
         "listkeys",
-        "2023-06-30",
         {
             "value": [
                 {
@@ -110,11 +108,10 @@ REQUESTS = [
         {f"{key}PrimaryKey": f"{name}-p" for key, name in POLICIES.items()}
         | {f"{key}SecondaryKey": f"{name}-s" for key, name in POLICIES.items()},
     ),
-    ("eventgrid/Topic", "listKeys", "2021-12-01", TWO, TWO),
+    ("eventgrid/Topic", "listKeys", TWO, TWO),
     (
         "machinelearningservices/Workspace",
         "listKeys",
-        "2021-07-01",
         {
             "appInsightsInstrumentationKey": f"{CANARY}-ai",
             "userStorageKey": f"{CANARY}-us",
@@ -134,37 +131,37 @@ REQUESTS = [
             "containerRegistryPassword2": f"{CANARY}-p2",
         },
     ),
-    ("notificationhubs/Namespace", f"A{ROOT}", "2017-04-01", FOUR, FOUR),
+    ("notificationhubs/Namespace", f"A{ROOT}", FOUR, FOUR),
     ("notificationhubs/NotificationHub",
-     "AuthorizationRules/DefaultFullSharedAccessSignature/listKeys", "2017-04-01", FOUR, FOUR),
-    ("operationalinsights/Workspace", "sharedKeys", "2020-08-01", SHARED, SHARED),
-    ("redhatopenshift/OpenShiftCluster", "listAdminCredentials", "2023-11-22",
+     "AuthorizationRules/DefaultFullSharedAccessSignature/listKeys", FOUR, FOUR),
+    ("operationalinsights/Workspace", "sharedKeys", SHARED, SHARED),
+    ("redhatopenshift/OpenShiftCluster", "listAdminCredentials",
      {"kubeconfig": f"{CANARY}-kc"}, {"adminCredentials": f"{CANARY}-kc"}),
-    ("redhatopenshift/OpenShiftCluster", "listCredentials", "2023-11-22",
+    ("redhatopenshift/OpenShiftCluster", "listCredentials",
      {"kubeadminUsername": "kubeadmin", "kubeadminPassword": f"{CANARY}-pw"},
      {"username": "kubeadmin", "password": f"{CANARY}-pw"}),
-    ("redhatopenshift/HcpOpenShiftCluster", "requestAdminCredential", "2026-06-30-preview",
+    ("redhatopenshift/HcpOpenShiftCluster", "requestAdminCredential",
      {"kubeconfig": f"{CANARY}-kc"}, {"adminCredentials": f"{CANARY}-kc"}),
-    ("search/SearchService", "listQueryKeys", "2025-05-01",
+    ("search/SearchService", "listQueryKeys",
      {"value": [{"name": "mine", "key": "other"}, {"name": None, "key": f"{CANARY}-q"}]},
      {"queryKey": f"{CANARY}-q"}),
-    ("search/SearchService", "listAdminKeys", "2025-05-01", PAIR,
+    ("search/SearchService", "listAdminKeys", PAIR,
      {"adminPrimaryKey": f"{CANARY}-pk", "adminSecondaryKey": f"{CANARY}-sk"}),
-    ("signalrservice/SignalR", "listKeys", "2023-02-01", FOUR, FOUR),
-    ("cache/Redis", "listKeys", "2021-06-01", PAIR, PAIR),
-    ("cache/RedisEnterpriseDatabase", "listKeys", "2022-01-01", PAIR, PAIR),
-    ("containerservice/ManagedCluster", "listClusterAdminCredential", "2022-04-01",
+    ("signalrservice/SignalR", "listKeys", FOUR, FOUR),
+    ("cache/Redis", "listKeys", PAIR, PAIR),
+    ("cache/RedisEnterpriseDatabase", "listKeys", PAIR, PAIR),
+    ("containerservice/ManagedCluster", "listClusterAdminCredential",
      kubeconfig(f"{CANARY}-admin"), {"adminCredentials": f"{CANARY}-admin"}),
-    ("containerservice/ManagedCluster", "listClusterUserCredential", "2022-04-01",
+    ("containerservice/ManagedCluster", "listClusterUserCredential",
      kubeconfig(f"{CANARY}-user"), {"userCredentials": f"{CANARY}-user"}),
-    ("documentdb/DatabaseAccount", "listKeys", "2021-10-15", MASTER, MASTER),
-    ("eventhub/Namespace", f"a{ROOT}", "2024-01-01", FOUR, FOUR),
-    ("eventhub/NamespacesAuthorizationRule", "listKeys", "2024-01-01", FOUR, FOUR),
-    ("eventhub/NamespacesEventhubsAuthorizationRule", "listKeys", "2024-01-01", FOUR, FOUR),
-    ("servicebus/Namespace", f"A{ROOT}", "2021-11-01", FOUR, FOUR),
-    ("servicebus/NamespacesAuthorizationRule", "listKeys", "2021-11-01", FOUR, FOUR),
-    ("servicebus/TopicAuthorizationRule", "ListKeys", "2021-11-01", FOUR, FOUR),
-    ("storage/StorageAccount", "listKeys", "2024-01-01", STORAGE,
+    ("documentdb/DatabaseAccount", "listKeys", MASTER, MASTER),
+    ("eventhub/Namespace", f"a{ROOT}", FOUR, FOUR),
+    ("eventhub/NamespacesAuthorizationRule", "listKeys", FOUR, FOUR),
+    ("eventhub/NamespacesEventhubsAuthorizationRule", "listKeys", FOUR, FOUR),
+    ("servicebus/Namespace", f"A{ROOT}", FOUR, FOUR),
+    ("servicebus/NamespacesAuthorizationRule", "listKeys", FOUR, FOUR),
+    ("servicebus/TopicAuthorizationRule", "ListKeys", FOUR, FOUR),
+    ("storage/StorageAccount", "listKeys", STORAGE,
      {"key1": f"{CANARY}-1", "key2": f"{CANARY}-2"}),
 ]  # fmt: skip
 HOST = {"fullyQualifiedDomainName": "db.example.com"}
@@ -211,8 +208,8 @@ def exported(obj, kind, *extra, arm=None):
     return chain(ExportSecrets(ctx, obj, frozenset(extra)))
 
 
-def azure(action, api_version, answer):
-    return FakeArm().on("POST", f"/{action}", api_version, answer)
+def azure(kind, action, answer):
+    return FakeArm().on("POST", f"/{action}", version(kind).api_version, answer)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -222,27 +219,27 @@ def test_nothing_requested_makes_no_request_and_exports_nothing(kind):
 
 
 @pytest.mark.parametrize(
-    ("kind", "action", "api_version", "answer", "keys"), REQUESTS, ids=REQUEST_IDS
+    ("kind", "action", "answer", "keys"), REQUESTS, ids=REQUEST_IDS
 )
-def test_requested_keys_cost_one_request_at_the_pinned_version(
-    kind, action, api_version, answer, keys
+def test_requested_keys_cost_one_request_at_the_object_s_version(
+    kind, action, answer, keys
 ):
-    arm = azure(action, api_version, answer)
+    arm = azure(kind, action, answer)
     export = exported(asking(kind, keys), kind, arm=arm)
     assert {one.key: one.value for one in export.secrets} == {
         key.lower(): value for key, value in keys.items()
     }
-    assert arm.sent == [("POST", f"{ARM_ID}/{action}", api_version)]
+    assert arm.sent == [("POST", f"{ARM_ID}/{action}", version(kind).api_version)]
     assert dict(export.raw) == {}
 
 
 @pytest.mark.parametrize(
-    ("kind", "action", "api_version", "answer", "keys"), REQUESTS, ids=REQUEST_IDS
+    ("kind", "action", "answer", "keys"), REQUESTS, ids=REQUEST_IDS
 )
 def test_b4_b5_b6_b7_keys_that_only_expressions_use_come_raw(
-    kind, action, api_version, answer, keys
+    kind, action, answer, keys
 ):
-    arm = azure(action, api_version, answer)
+    arm = azure(kind, action, answer)
     export = exported(cr(kind), kind, *keys, arm=arm)
     assert (export.secrets, dict(export.raw)) == ((), keys)
     assert len(arm.sent) == 1
@@ -258,11 +255,11 @@ def blanked(answer):
 
 
 @pytest.mark.parametrize(
-    ("kind", "action", "api_version", "answer", "keys"), REQUESTS, ids=REQUEST_IDS
+    ("kind", "action", "answer", "keys"), REQUESTS, ids=REQUEST_IDS
 )
-def test_b11_an_empty_key_is_a_missing_one(kind, action, api_version, answer, keys):
+def test_b11_an_empty_key_is_a_missing_one(kind, action, answer, keys):
     """An expression does not see it; a destination for it is an error."""
-    arm = azure(action, api_version, blanked(answer))
+    arm = azure(kind, action, blanked(answer))
     found = exported(cr(kind), kind, *keys, arm=arm)
     assert (found.secrets, found.raw) == ((), {})
     with pytest.raises(ConditionError, match="holds no value"):
@@ -283,6 +280,16 @@ def test_what_the_status_lacks_is_named_in_the_error(kind, status, keys):
         exported(asking(kind, keys), kind)
 
 
+def test_an_action_that_azure_does_not_list_is_asked_at_another_version():
+    kind, answer = "operationalinsights/Workspace", SHARED
+    old = version(kind, "v1api20210601")
+    assert old.api_version == "2021-06-01"
+    arm = FakeArm().on("POST", "/sharedKeys", "2020-08-01", answer)
+    chain = default().chain(EXPORT_SECRETS, group_kind(kind))
+    chain(ExportSecrets(fake_ctx(old, arm=arm), cr(kind), frozenset(answer)))
+    assert len(arm.sent) == 1
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_key_the_kind_declares_is_exported_by_some_row(kind):
     declared = set()
@@ -292,17 +299,15 @@ def test_every_key_the_kind_declares_is_exported_by_some_row(kind):
 
 
 @pytest.mark.parametrize(
-    ("kind", "action", "api_version", "answer", "keys"), REQUESTS, ids=REQUEST_IDS
+    ("kind", "action", "answer", "keys"), REQUESTS, ids=REQUEST_IDS
 )
-def test_values_go_into_the_export_and_nowhere_else(
-    kind, action, api_version, answer, keys, caplog
-):
+def test_values_go_into_the_export_and_nowhere_else(kind, action, answer, keys, caplog):
     caplog.set_level(logging.DEBUG)
-    arm = azure(action, api_version, answer)
+    arm = azure(kind, action, answer)
     export = exported(asking(kind, keys), kind, *keys, arm=arm)
     shown = {one.value for one in export.secrets if CANARY in one.value}
     assert shown == {value for value in keys.values() if CANARY in value}
-    broken = azure(action, api_version, answer | {min(keys): ""})
+    broken = azure(kind, action, answer | {min(keys): ""})
     text = ""
     if min(keys) in answer and len(keys) > 1:
         with pytest.raises(ConditionError) as raised:
@@ -313,8 +318,9 @@ def test_values_go_into_the_export_and_nowhere_else(
 
 def test_each_kind_of_kubeconfig_is_fetched_only_when_wanted():
     kind = "containerservice/ManagedCluster"
-    arm = azure("listClusterAdminCredential", "2022-04-01", kubeconfig("a"))
-    arm.on("POST", "/listClusterUserCredential", "2022-04-01", kubeconfig("u"))
+    arm = azure(kind, "listClusterAdminCredential", kubeconfig("a"))
+    own = version(kind).api_version
+    arm.on("POST", "/listClusterUserCredential", own, kubeconfig("u"))
     obj = asking(kind, ["adminCredentials"])
     export = exported(obj, kind, "userCredentials", arm=arm)
     assert [one.value for one in export.secrets] == ["a"]
@@ -339,17 +345,15 @@ def spoilt(value, odd):
 
 @pytest.mark.parametrize("odd", ODD, ids=repr)
 @pytest.mark.parametrize(
-    ("kind", "action", "api_version", "answer", "keys"), REQUESTS, ids=REQUEST_IDS
+    ("kind", "action", "answer", "keys"), REQUESTS, ids=REQUEST_IDS
 )
-def test_no_secret_is_made_of_an_odd_answer(
-    kind, action, api_version, answer, keys, odd
-):
+def test_no_secret_is_made_of_an_odd_answer(kind, action, answer, keys, odd):
     """Each key is what Azure sends for it, or an error says that there is none."""
     # Of two query keys without a name the first one is as good.
     nameless = {"other"} if odd in (None, "") else set()
     for other in spoilt(answer, odd):
         for key in keys:
-            arm = azure(action, api_version, other)
+            arm = azure(kind, action, other)
             values, problem = set(), ""
             try:
                 export = exported(asking(kind, {key: ""}), kind, arm=arm)
@@ -371,6 +375,6 @@ def test_no_secret_is_made_of_an_odd_answer(
 )
 def test_what_is_no_kubeconfig_is_a_missing_value(configs):
     kind = "containerservice/ManagedCluster"
-    arm = azure("listClusterUserCredential", "2022-04-01", {"kubeconfigs": configs})
+    arm = azure(kind, "listClusterUserCredential", {"kubeconfigs": configs})
     with pytest.raises(ConditionError, match='"userCredentials"'):
         exported(asking(kind, {"userCredentials": ""}), kind, arm=arm)

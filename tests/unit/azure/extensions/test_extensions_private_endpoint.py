@@ -17,6 +17,7 @@ from asoreconcile.azure.middleware.requests import (
 from asoreconcile.azure.testing.extensions import FakeArm, fake_ctx
 
 KIND = "network/PrivateEndpoint"
+OWN = version(KIND).api_version
 
 
 def connection(id_, state):
@@ -112,10 +113,10 @@ def test_b1_the_address_of_the_primary_configuration_is_exported():
             ]
         }
     }
-    arm = FakeArm().on("GET", NIC, "2022-01-01", nic)
+    arm = FakeArm().on("GET", NIC, OWN, nic)
     export = exported(ASKING, {"networkInterfaces": [{"id": NIC}]}, arm)
     assert export == (Export("map", "ip", "10.0.0.5"),)
-    assert arm.sent == [("GET", NIC, "2022-01-01")]
+    assert arm.sent == [("GET", NIC, OWN)]
 
 
 @pytest.mark.parametrize(
@@ -133,7 +134,7 @@ def test_without_need_or_interface_nothing_is_asked(spec, status):
 
 
 def test_an_interface_without_an_address_yet_exports_nothing():
-    arm = FakeArm().on("GET", NIC, "2022-01-01", {"properties": {}})
+    arm = FakeArm().on("GET", NIC, OWN, {"properties": {}})
     assert exported(ASKING, {"networkInterfaces": [{"id": NIC}]}, arm) == ()
 
 
@@ -145,5 +146,5 @@ def test_an_interface_without_an_address_yet_exports_nothing():
 )
 def test_an_odd_answer_for_the_interface_exports_nothing(configurations):
     nic = {"properties": {"ipConfigurations": configurations}}
-    arm = FakeArm().on("GET", NIC, "2022-01-01", nic)
+    arm = FakeArm().on("GET", NIC, OWN, nic)
     assert exported(ASKING, {"networkInterfaces": [{"id": NIC}]}, arm) == ()

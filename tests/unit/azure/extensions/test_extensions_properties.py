@@ -192,7 +192,8 @@ class History:
     """One object whose keys are exported, step by step."""
 
     def __init__(self, row, seed):
-        self.kind, self.action, self.api_version, self.answer, keys = row
+        self.kind, self.action, self.answer, keys = row
+        self.api_version = version(self.kind).api_version
         self.random = random.Random(f"{self.kind} {self.action} {seed}")
         self.clock, self.cluster = FakeClock(), Cluster()
         self.memory = ObjectMemory("u")

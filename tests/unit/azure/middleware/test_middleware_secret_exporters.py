@@ -29,7 +29,6 @@ ANSWER = {
 }
 EXPORT = export_keys(
     "listKeys",
-    VERSION,
     {
         "primaryKey": "primaryKey",
         "deep": "nested.deep",
