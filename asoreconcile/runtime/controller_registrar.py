@@ -22,7 +22,6 @@ from asoreconcile.runtime.manager import Manager
 from asoreconcile.runtime.options import ControllerOptions
 from asoreconcile.runtime.predicates import Predicate
 from asoreconcile.runtime.process_endpoints import ProcessEndpoints
-from asoreconcile.runtime.process_parts import ProcessParts
 from asoreconcile.runtime.reconciler import Reconcile, Reconciler
 from asoreconcile.runtime.runnable import RunnableGroup
 from asoreconcile.runtime.sources import Watch
@@ -98,7 +97,6 @@ class ControllerRegistrar(Cluster):
     manager: Manager
     healthz: HealthChecks
     threads: Threads
-    _parts: ProcessParts
     _process: ProcessEndpoints
     _tracing: Tracing | None
 
@@ -249,7 +247,6 @@ class ControllerRegistrar(Cluster):
             metrics=self.metrics,
             threads=self.threads,
             tracing=self._tracing,
-            shares=self._parts.shares,
         )
         self._process.debug.watch(controller)
         return controller

@@ -1,1 +1,0 @@
-"""The policies of the reconcile, one module each, and their order (`order`)."""
