@@ -33,7 +33,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
     SYNC_PERIOD,
     WAIT_FOR_REFERENCES,
 )
-from asoreconcile.azure.reconcile.model.claim_record import PutAnswers, stated_claim
+from asoreconcile.azure.reconcile.model.claim_record import Standing, stated_claim
 from asoreconcile.azure.reconcile.model.existence import IF_EXISTS
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.model.switches import is_on
@@ -65,7 +65,7 @@ def index_azure_ids(informer: Informer, form: StorageCodec) -> None:
         claimed = notes.get(RESOURCE_ID)
         found = {ids.key(one) for one in (claimed, claim and claim.arm_id) if one}
         # The spec may name another resource while Azure has accepted no PUT.
-        if found and (claim is None or claim.answers is not PutAnswers.NONE):
+        if found and (claim is None or claim.standing is not Standing.NONE):
             return found
         try:
             obj = form.read(entry.shared_view())

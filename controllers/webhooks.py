@@ -33,7 +33,6 @@ from asoreconcile.azure.catalogue.webhook_manifests import (
 from asoreconcile.azure.controllers.admission import Admission, Completion, as_made
 from asoreconcile.azure.controllers.crd_plan import called
 from asoreconcile.azure.expressions.api import Expressions
-from asoreconcile.azure.expressions.fair_share import EngineBusyError
 from asoreconcile.azure.expressions.process import EngineMissingError
 from asoreconcile.azure.reconcile.model.export_targets import (
     CONFIG_MAP_EXPRESSIONS,
@@ -41,6 +40,7 @@ from asoreconcile.azure.reconcile.model.export_targets import (
 )
 from asoreconcile.azure.reconcile.model.owner import Objects, resolve_owner
 from asoreconcile.base.errors import AsoreconcileError, RetryError
+from asoreconcile.base.fair_share import EngineBusyError
 from asoreconcile.base.objects import (
     GroupKind,
     JsonObject,

@@ -33,6 +33,7 @@ from asoreconcile.azure.expressions.api import shared
 from asoreconcile.azure.extensions.registry import builtin_sets
 from asoreconcile.azure.graph.client import GraphClient
 from asoreconcile.azure.middleware.chain import Extensions
+from asoreconcile.azure.middleware.extension_points import DELETE
 from asoreconcile.azure.middleware.extension_set import ExtensionSet
 from asoreconcile.azure.non_arm.reconciler import ExternalReconciler
 from asoreconcile.azure.non_arm.resource import ExternalResource
@@ -60,6 +61,7 @@ from asoreconcile.azure.reconcile.state.memory import ObjectMemories
 from asoreconcile.azure.reconcile.state.read_set import InFlightReads
 from asoreconcile.azure.reconcile.state.requeue_backoff import RequeueBackoff
 from asoreconcile.azure.reconcile.state.waiting import Waiting
+from asoreconcile.azure.reconcile.writes.deletion import delete_resource
 from asoreconcile.base.jsontext import loads
 from asoreconcile.base.objects import (
     GroupKind,
@@ -101,6 +103,7 @@ def _extensions(*extra_sets: ExtensionSet) -> Extensions:
     return Extensions.of_catalogue(
         (*builtin_sets(), *extra_sets),
         builtin(),
+        ends={DELETE: delete_resource},
     )
 
 

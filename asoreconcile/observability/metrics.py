@@ -8,7 +8,7 @@ are never stale.
 Thread-safe.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from functools import partial
 
 import attrs
@@ -29,6 +29,9 @@ _QUEUE_BUCKETS = tuple(10.0**exponent for exponent in range(-8, 4))
 # client-go's.
 _REQUEST_BUCKETS = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
 
+
+# Series for the namespaces above their share: the busiest ones say what goes on.
+_MOST_NAMESPACES = 20
 
 _InformerState = tuple[
     Callable[[], bool], Callable[[], float | None], Callable[[], int]
@@ -162,6 +165,14 @@ class RuntimeMetrics:
         """
         self._show(partial(_thread_metrics, threads))
 
+    def worker_shares(self, above: Callable[[], Mapping[Hashable, float]]) -> None:
+        """Show the namespaces that are above their share of the workers. Call once per
+        registry.
+
+        above: returns their recent seconds of worker time.
+        """
+        self._show(partial(_share_metrics, above))
+
     def expose_server_probe(
         self, seconds_since_answer: Callable[[], float], renewed: Callable[[], int]
     ) -> None:
@@ -268,6 +279,20 @@ def _thread_metrics(threads: Threads) -> list[Metric]:
         value=len(threads.down()),
     )
     return [crashes, down]
+
+
+def _share_metrics(
+    above: Callable[[], Mapping[Hashable, float]],
+) -> list[Metric]:
+    seconds = GaugeMetricFamily(
+        "asoreconcile_worker_share_seconds",
+        "Worker time that a namespace above its share used lately, halved each minute",
+        labels=("object_namespace",),
+    )
+    busiest = sorted(above().items(), key=lambda one: one[1], reverse=True)
+    for namespace, used in busiest[:_MOST_NAMESPACES]:
+        seconds.add_metric((str(namespace),), used)
+    return [seconds]
 
 
 def _probe_metrics(

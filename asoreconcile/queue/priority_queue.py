@@ -9,13 +9,23 @@ A plain structure: the queue holds its lock around every call.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
-from typing import Generic
+from collections.abc import Callable, Hashable, Iterator
+from enum import Enum
+from typing import Final, Generic
 
 from asoreconcile.queue.entry_heap import EntryHeap
 from asoreconcile.queue.queue_item import Key, QueueItem, State
 
 _UNQUEUED, _READY = State.UNQUEUED, State.READY
+
+
+class _Next(Enum):
+    """Stands for the group whose turn it is: any value may be a group."""
+
+    IN_TURN = 1
+
+
+_IN_TURN: Final = _Next.IN_TURN
 MAX_LABELS = 25
 """Priorities beyond this number share a label in the metrics."""
 
@@ -68,22 +78,35 @@ class PriorityQueue(Generic[Key]):
         self._removed_one(entry.priority, level, group)
         return replacement
 
-    def pop(self) -> QueueItem[Key] | None:
+    def pop(self, group: Hashable = _IN_TURN) -> QueueItem[Key] | None:
         """Remove and return the next entry, which is then unqueued; None if there is
         none.
+
+        group: the group to take the entry from; by default the one whose turn it is.
         """
         if not self._levels:
             return None
-        priority = max(self._levels)
-        if len(self._levels) > 1 and self._is_oldest_due():
-            priority = min(self._levels, key=self._next_order)
+        if group is not _IN_TURN:
+            levels = self._levels
+            priority = max(each for each in levels if group in levels[each])
+        else:
+            priority = max(self._levels)
+            if len(self._levels) > 1 and self._is_oldest_due():
+                priority = min(self._levels, key=self._next_order)
+            group = next(iter(self._levels[priority]))
         level = self._levels[priority]
-        group = next(iter(level))
         level.move_to_end(group)
         entry = level[group].pop()
         entry.state = _UNQUEUED
         self._removed_one(priority, level, group)
         return entry
+
+    def groups(self) -> Iterator[Hashable]:
+        """Return the groups with ready keys in the order of their turns, the highest
+        priority first; a group comes once for each of its priorities.
+        """
+        for priority in sorted(self._levels, reverse=True):
+            yield from self._levels[priority]
 
     def track_priority(self, priority: int) -> None:
         """Record that a key of this priority is ready."""

@@ -9,7 +9,8 @@ synchronous, and shutting down twice is harmless.
     queue_state.py     each key's item from add to done, and the invariants
     entry_heap.py      entries in an order, without those that are gone
     priority_queue.py  the order in which ready keys are taken
-    X
+    fair_pick.py       which key a worker takes while one group keeps many workers busy
+    worker_shares.py   the worker time that each group has used, in all queues
 
 One lock guards a queue's whole state. Nothing else runs under it: no logging, no
 timers, no metrics, and no caller's code but the fairness function and reading the clock
@@ -24,7 +25,10 @@ from asoreconcile.base.backoff import ItemExponential, RateLimiter
 from asoreconcile.base.clock import Clock
 from asoreconcile.observability.metrics import QueueMetrics, QueueSnapshot
 from asoreconcile.queue.deadline_timer import DeadlineTimer
+from asoreconcile.queue.fair_pick import FairPick
+from asoreconcile.queue.queue_item import QueueItem
 from asoreconcile.queue.queue_state import NEVER, QueueState, snapshot_of
+from asoreconcile.queue.worker_shares import WorkerShares
 
 LOW_PRIORITY = -100
 """For work that is not urgent: initial lists and resyncs. Rule: PQ-1."""
@@ -59,6 +63,8 @@ class WorkQueue(Generic[Key]):
         fairness: Callable[[Key], Hashable] | None = None,
         on_ready: Callable[[], None] | None = None,
         oldest_every: int = _OLDEST_EVERY,
+        shares: WorkerShares | None = None,
+        workers: int = 1,
     ) -> None:
         """limiter: default 5 ms doubling to 1000 s per key.
         fairness: the group of a key, such as its namespace; groups of one priority are
@@ -67,6 +73,9 @@ class WorkQueue(Generic[Key]):
         waiting in `get` will take; it may start a worker.
         oldest_every: each such number of picks, one takes the key that has been ready
         the longest, whatever its priority (PQ-10); 0 keeps priorities strict.
+        shares: the use of workers by the groups of `fairness`, over all queues; with
+        them, groups above their share leave one worker to the others (PQ-12).
+        workers: the most threads that call `get`, for the same.
         """
         self.name = name
         self._clock = clock
@@ -80,6 +89,7 @@ class WorkQueue(Generic[Key]):
         self._available = threading.Condition(self._lock)
         self._state: QueueState[Key] = QueueState(fairness, oldest_every)
         self._ready = self._state.ready
+        self._pick = FairPick(self._ready, fairness, shares, workers)
         self._retries = 0
         self._waiting = 0
         self._min_waiting = 0
@@ -147,12 +157,14 @@ class WorkQueue(Generic[Key]):
         nothing is ready, or because `release_idle` chose it. Rules: WQ-3, PQ-3, PQ-5.
         """
         with self._lock:
-            while (entry := self._ready.pop()) is None:
+            taken_at = self._monotonic()
+            while (entry := self._take(taken_at)) is None:
                 if self._shutting_down or self._released:
                     self._released = max(0, self._released - 1)
                     return None
                 self._wait()
-            entry.taken_at = taken_at = self._monotonic()
+                taken_at = self._monotonic()
+            entry.taken_at = taken_at
             # Copied now: a later add changes the entry.
             key, priority, ready_since = entry.key, entry.priority, entry.ready_since
         if self._metrics is not None:
@@ -166,15 +178,17 @@ class WorkQueue(Generic[Key]):
         worker
         holds is ignored.
         """
+        now = self._monotonic()
         with self._lock:
             taken_at = self._state.finish(key)
             if taken_at is None:
                 return
+            self._pick.done(key, taken_at, now)
             # A key that was added while it was held becomes ready only now.
             if self._waiting and self._ready:
                 self._available.notify()
         if self._metrics is not None:
-            self._metrics.work_seconds.observe(self._monotonic() - taken_at)
+            self._metrics.work_seconds.observe(now - taken_at)
 
     def shut_down(self) -> None:
         """Refuse adds, drop delayed keys, and make every `get` return.
@@ -210,7 +224,8 @@ class WorkQueue(Generic[Key]):
             count = min(self._min_waiting, self._waiting)
             self._released = min(self._released + count, self._waiting)
             self._min_waiting = self._waiting - count
-            self._available.notify(count)
+            # Also a worker that was kept free: it may not be needed for others by now.
+            self._available.notify(count or (1 if self._ready else 0))
             return count
 
     def snapshot(self) -> QueueSnapshot:
@@ -269,6 +284,9 @@ class WorkQueue(Generic[Key]):
             return True
         self._available.notify(available)
         return len(self._ready) > self._waiting
+
+    def _take(self, now: float) -> QueueItem[Key] | None:
+        return self._pick.take(now, all_ready=self._shutting_down)
 
     def _wait(self) -> None:
         """Wait for a key. The caller holds the lock, and holds it again afterwards."""

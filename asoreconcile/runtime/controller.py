@@ -18,6 +18,7 @@ from asoreconcile.base.stop_signal import SHARE_OF_CALLS
 from asoreconcile.base.threads import Threads
 from asoreconcile.base.tracing import Tracing
 from asoreconcile.observability.metrics import RuntimeMetrics
+from asoreconcile.queue.worker_shares import WorkerShares
 from asoreconcile.queue.workqueue import WorkQueue
 from asoreconcile.runtime.health import CheckResult
 from asoreconcile.runtime.options import ControllerOptions
@@ -46,6 +47,7 @@ class Controller:
         metrics: RuntimeMetrics | None = None,
         threads: Threads | None = None,
         tracing: Tracing | None = None,
+        shares: WorkerShares | None = None,
     ) -> None:
         """name: unique in a process; the `controller` label and log field.
         reconciler: an object with `reconcile`, or a plain function of a Request. Raises
@@ -53,6 +55,8 @@ class Controller:
         kind: the `controllerKind` log field; default the name.
         threads: starts the threads; share one per process to report threads that died.
         tracing: records a span for each reconcile.
+        shares: the worker time of each namespace; share one per process, so that a
+        namespace above its share leaves one worker of each controller to the others.
         """
         options = options or ControllerOptions()
         self.name = name
@@ -68,6 +72,8 @@ class Controller:
             # another.
             fairness=options.fairness or _namespace,
             on_ready=self._scale_up,
+            shares=shares,
+            workers=self._max_concurrent,
         )
         self._sources = EventSources(self._queue)
         self._worker = Worker(

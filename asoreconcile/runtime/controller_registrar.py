@@ -22,6 +22,7 @@ from asoreconcile.runtime.manager import Manager
 from asoreconcile.runtime.options import ControllerOptions
 from asoreconcile.runtime.predicates import Predicate
 from asoreconcile.runtime.process_endpoints import ProcessEndpoints
+from asoreconcile.runtime.process_parts import ProcessParts
 from asoreconcile.runtime.reconciler import Reconcile, Reconciler
 from asoreconcile.runtime.runnable import RunnableGroup
 from asoreconcile.runtime.sources import Watch
@@ -97,6 +98,7 @@ class ControllerRegistrar(Cluster):
     manager: Manager
     healthz: HealthChecks
     threads: Threads
+    _parts: ProcessParts
     _process: ProcessEndpoints
     _tracing: Tracing | None
 
@@ -247,6 +249,7 @@ class ControllerRegistrar(Cluster):
             metrics=self.metrics,
             threads=self.threads,
             tracing=self._tracing,
+            shares=self._parts.shares,
         )
         self._process.debug.watch(controller)
         return controller

@@ -1,4 +1,4 @@
-"""The parts that everything in a process shares: clock, threads and metrics."""
+"""The parts that everything in a process shares: clock, threads, metrics, shares."""
 
 from collections.abc import Callable
 from typing import Self
@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 from asoreconcile.base.clock import Clock, SystemClock
 from asoreconcile.base.threads import Threads
 from asoreconcile.observability.metrics import RuntimeMetrics
+from asoreconcile.queue.worker_shares import WorkerShares
 
 
 @attrs.frozen
@@ -17,12 +18,14 @@ class ProcessParts:
 
     threads: starts the process's long-running threads, and restarts one that dies.
     metrics: `/metrics` serves their registry.
+    shares: the worker time that namespaces use, over all controllers.
     close: stops the timers of a clock that was created here; does not wait.
     """
 
     clock: Clock
     threads: Threads
     metrics: RuntimeMetrics
+    shares: WorkerShares
     close: Callable[[], None] = lambda: None
 
     @classmethod
@@ -39,7 +42,13 @@ class ProcessParts:
         metrics = RuntimeMetrics(registry)
         metrics.threads(threads)
         if clock is not None:
-            return cls(clock, threads, metrics)
+            return cls(clock, threads, metrics, _shares(clock, metrics))
         # Its timer thread is restarted like all others.
         own = SystemClock(start_thread=threads.start)
-        return cls(own, threads, metrics, own.close)
+        return cls(own, threads, metrics, _shares(own, metrics), own.close)
+
+
+def _shares(clock: Clock, metrics: RuntimeMetrics) -> WorkerShares:
+    shares = WorkerShares(clock)
+    metrics.worker_shares(shares.above)
+    return shares

@@ -15,8 +15,8 @@ from asoreconcile.azure.reconcile.model.drift_baseline import (
     loads,
 )
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode, Undeclared
+from asoreconcile.azure.reconcile.policies.confirmed_absence import ASKED_AGAIN_SECONDS
 from asoreconcile.azure.reconcile.state import sync_schedule
-from asoreconcile.azure.reconcile.writes.confirmed_absence import ASKED_AGAIN_SECONDS
 from asoreconcile.base.objects import annotations
 
 GROUPS = "resources.azure.com/ResourceGroup"

@@ -15,7 +15,7 @@ from world import World, resource_group
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.reconcile.model.annotations import RESOURCE_ID
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
-from asoreconcile.azure.reconcile.writes.confirmed_absence import (
+from asoreconcile.azure.reconcile.policies.confirmed_absence import (
     ASKED_AGAIN_SECONDS,
     UNKNOWN_CODE_SECONDS,
 )

@@ -5,8 +5,8 @@ import pytest
 from world import World, resource_group, virtual_network
 
 from asoreconcile.azure.reconcile.model.annotations import RECONCILE_POLICY, RESOURCE_ID
+from asoreconcile.azure.reconcile.model.external_deletion import RECREATED
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
-from asoreconcile.azure.reconcile.writes.external_deletion import RECREATED
 from asoreconcile.base.objects import annotations
 
 GROUPS = "resources.azure.com/ResourceGroup"

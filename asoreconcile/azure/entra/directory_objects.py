@@ -69,9 +69,9 @@ from asoreconcile.azure.reconcile.model.existence import (
     require_adoptable,
     stated_policy,
 )
+from asoreconcile.azure.reconcile.model.external_deletion import RECREATED
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.writes.deletion import rivals_before_delete
-from asoreconcile.azure.reconcile.writes.external_deletion import RECREATED
 from asoreconcile.base.objects import (
     JsonObject,
     ObjectKey,
@@ -182,7 +182,10 @@ def _created(scope: ReconcileScope) -> tuple[JsonObject, bool]:
     unique_name = mark if desired.of.has_unique_names else ""
     # The next process knows it, if this one dies before it has the answer.
     now = scope.operator.clock.now()
-    scope.patcher.record({CREATION: f"{now:%Y-%m-%dT%H:%M:%SZ}"})
+    scope.patcher.record(
+        {CREATION: f"{now:%Y-%m-%dT%H:%M:%SZ}"}
+        | ({EXISTENCE: CREATED_HERE} if scope.is_undecided else {})
+    )
     scope.log.info("Creating in Entra", type=desired.noun, mark=mark)
     try:
         made = written(

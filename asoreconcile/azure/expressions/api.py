@@ -19,13 +19,13 @@ from typing import Literal, Protocol, Self
 
 import attrs
 
-from asoreconcile.azure.expressions.fair_share import FairShare
 from asoreconcile.azure.expressions.metrics import ExpressionMetrics, Work
 from asoreconcile.azure.expressions.process import EngineLimitError, EngineProcess
 from asoreconcile.base import jsontext
 from asoreconcile.base.backoff import exponential
 from asoreconcile.base.clock import Clock, SystemClock
 from asoreconcile.base.errors import AsoreconcileError
+from asoreconcile.base.fair_share import FairShare
 from asoreconcile.base.lru import LruCache
 from asoreconcile.base.objects import GroupVersionKind, JsonObject, key_of
 
@@ -91,7 +91,7 @@ class EnginePool:
         self._clock = clock
         self._made_in = os.getpid()
         self._engines: Sequence[EngineProcess] = [make() for _ in range(processes)]
-        self._fair_share = FairShare(self._engines, clock=clock)
+        self._fair_share = FairShare(self._engines, clock=clock, work="expressions")
 
     def ask(self, request: JsonObject, *, namespace: str) -> JsonObject:
         """Return the response to one request. namespace: the namespace whose share is

@@ -13,8 +13,8 @@ from asoreconcile.azure.reconcile.model.decisions import (
     Requeue,
     Succeeded,
 )
+from asoreconcile.azure.reconcile.policies.checks import run_prechecks
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
-from asoreconcile.azure.reconcile.writes.prechecks import run_prechecks
 from asoreconcile.base.errors import RetryError
 from asoreconcile.base.objects import is_deleting
 

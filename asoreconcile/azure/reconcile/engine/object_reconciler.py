@@ -40,6 +40,7 @@ from asoreconcile.azure.reconcile.model.decisions import (
     Stop,
     Succeeded,
 )
+from asoreconcile.azure.reconcile.policies import order
 from asoreconcile.azure.reconcile.scope.patch_helper import (
     GoneError,
     PatchHelper,
@@ -51,7 +52,6 @@ from asoreconcile.azure.reconcile.scope.shared_dependencies import (
     SharedDependencies,
 )
 from asoreconcile.azure.reconcile.state.read_set import ReadSet, TrackingReader
-from asoreconcile.azure.reconcile.writes.sending import confirm
 from asoreconcile.base import reconcile_context
 from asoreconcile.base.errors import RetryError, StoppedError
 from asoreconcile.base.log import Logger, bound
@@ -188,7 +188,7 @@ class ObjectReconciler(ABC):
             began=self._operator.clock.monotonic(),
             read_set=read_set,
         )
-        scope.permit = partial(confirm, scope, is_delete=is_deleting(obj))
+        scope.permit = partial(order.permit, scope, is_delete=is_deleting(obj))
         return scope
 
     def _result_of(self, scope: ReconcileScope, outcome: ReconcileOutcome) -> Result:

@@ -44,18 +44,17 @@ from asoreconcile.azure.reconcile.model.existence import (
 from asoreconcile.azure.reconcile.model.pace import why_paused, wrong_values
 from asoreconcile.azure.reconcile.model.policy import LET_GO
 from asoreconcile.azure.reconcile.model.recreation import OnImmutable
-from asoreconcile.azure.reconcile.model.standing import Act, Permit, may
 from asoreconcile.azure.reconcile.model.switches import Switch
 from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE
+from asoreconcile.azure.reconcile.policies.pause import paused
+from asoreconcile.azure.reconcile.policies.permission import confirm_release
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.writes.deletion import await_parent, delete
 from asoreconcile.azure.reconcile.writes.endings import release, settle
-from asoreconcile.azure.reconcile.writes.holds import paused
 from asoreconcile.azure.reconcile.writes.operations import poll
 from asoreconcile.azure.reconcile.writes.put import put
 from asoreconcile.azure.reconcile.writes.recorded_operation import clear_token
 from asoreconcile.azure.reconcile.writes.recreation import recreate
-from asoreconcile.azure.reconcile.writes.sending import confirm_release
 from asoreconcile.base.objects import is_deleting
 from asoreconcile.kube.finalizers import has_finalizer
 
@@ -82,10 +81,8 @@ def first_step(scope: ReconcileScope) -> Step:
     step = plan(
         patcher.obj,
         may_write=may_write and not (is_undecided and is_observing(own, inherited)),
-        # An object that has decided nothing may manage nothing (OW-3).
-        may_delete=policy is not None
-        and policy.deletes
-        and not (is_undecided and may(scope.standing, Act.DELETE) is Permit.NO),
+        # An object that has not decided manages nothing, so it deletes nothing (OW-3).
+        may_delete=policy is not None and policy.deletes and not is_undecided,
         operator_namespace=operator.namespace,
         can_delete=not version.is_arm or "Delete" in version.operations,
         is_arm=version.is_arm,

@@ -19,7 +19,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
     AZURE_NAME_FROM_CONFIG,
     RESOURCE_ID,
 )
-from asoreconcile.azure.reconcile.model.claim_record import ClaimRecord, PutAnswers
+from asoreconcile.azure.reconcile.model.claim_record import ClaimRecord, Standing
 from asoreconcile.azure.reconcile.model.owner import Objects, Owner, resolve_owner
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.scope.references import ReferenceResolver
@@ -219,7 +219,7 @@ def id_of(
     claim: the object's recorded claim, which counts unless Azure accepted nothing.
     Raises RetryError while its owner's kind is not listed yet.
     """
-    if claim is not None and claim.answers is not PutAnswers.NONE:
+    if claim is not None and claim.standing is not Standing.NONE:
         return claim.arm_id
     claimed = claimed_id(obj)
     try:

@@ -27,7 +27,6 @@ from asoreconcile.azure.reconcile.model.annotations import (
     RESOURCE_ID,
     operators_own,
 )
-from asoreconcile.azure.reconcile.model.claim_record import claim_condition, is_claim
 from asoreconcile.azure.reconcile.model.conditions import (
     DRIFTED,
     EXPORT_FAILED,
@@ -124,6 +123,20 @@ class StaleError(AsoreconcileError):
     def __init__(self, message: str, *, after_seconds: float = AT_ONCE_SECONDS) -> None:
         super().__init__(message)
         self.after_seconds = after_seconds
+
+
+# A watch of Namespaces that is behind may be so for a while.
+BEHIND_SECONDS = 1.0
+
+
+def behind(patcher: "PatchHelper") -> StaleError:
+    """Return the error of a reconcile that began with other annotations of the
+    Namespace.
+    """
+    return StaleError(
+        f"{patcher.key} is left as it is: annotations of its Namespace changed",
+        after_seconds=BEHIND_SECONDS,
+    )
 
 
 class PatchHelper:
@@ -370,27 +383,9 @@ class PatchHelper:
             after_seconds=_REPLACED_SECONDS,
         )
 
-    def _show_claim(self, shown: JsonObject) -> None:
-        """Copy the record of the claim to the conditions: annotations do not survive a
-        replacement of the object, the status does.
-
-        Only with another change, or if there is an older copy: objects of an earlier
-        version are not all written at once.
-        """
-        notes = self.annotations
-        before = next(filter(is_claim, shown.get("conditions") or ()), None)
-        after = claim_condition(notes, before, self._clock.now())
-        if after is None or after == before:
-            return
-        others = [one for one in shown.get("conditions") or () if not is_claim(one)]
-        shown["conditions"] = [*others, after]
-
     def _write_status(self) -> None:
-        stored, known = status(self.stored), status(self.obj)
-        has_copy = any(map(is_claim, self.status.get("conditions") or ()))
-        if has_copy or dumps(known) != dumps(self.status):
-            self._show_claim(self.status)
         wanted = self._form.status({**self.obj, "status": self.status})
+        stored = status(self.stored)
         # Nearly always nothing differs; comparing the texts is ten times as fast.
         if dumps(stored) == dumps(wanted):
             return

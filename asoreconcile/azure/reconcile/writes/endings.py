@@ -39,8 +39,12 @@ from asoreconcile.azure.reconcile.model.drift_baseline import (
     last_put_of,
 )
 from asoreconcile.azure.reconcile.model.existence import IF_EXISTS
+from asoreconcile.azure.reconcile.model.external_deletion import (
+    RECREATED,
+    is_another,
+    what_to_do,
+)
 from asoreconcile.azure.reconcile.model.owner import Owner
-from asoreconcile.azure.reconcile.model.standing import Act, Permit, may
 from asoreconcile.azure.reconcile.model.switches import is_on
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
 from asoreconcile.azure.reconcile.scope.next_sync import seconds_until_next_sync
@@ -51,17 +55,12 @@ from asoreconcile.azure.reconcile.sync.drift import failed_state
 from asoreconcile.azure.reconcile.sync.effects import apply
 from asoreconcile.azure.reconcile.sync.learned import has_kept_identity, learned
 from asoreconcile.azure.reconcile.sync.put_record import has_other_inputs
+from asoreconcile.azure.reconcile.sync.rendering import rendered_again
 from asoreconcile.azure.reconcile.sync.resource_reads import observed_status
-from asoreconcile.azure.reconcile.writes.external_deletion import (
-    RECREATED,
-    is_another,
-    what_to_do,
-)
 from asoreconcile.azure.reconcile.writes.recorded_operation import (
     clear_token,
     forget_put,
 )
-from asoreconcile.azure.reconcile.writes.rendering import rendered_again
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.objects import JsonObject, finalizers, generation, status
 from asoreconcile.kube.patch import apply_merge_patch
@@ -364,7 +363,7 @@ def release(scope: ReconcileScope) -> Stop:
     if FINALIZER not in present:
         return Stop()
     seen = str(status(patcher.obj).get("id") or "")
-    if scope.is_undecided and may(scope.standing, Act.DELETE) is Permit.NO:
+    if scope.is_undecided:
         what = patcher.arm_id or "what was there before"
         text = f"{what} is left in Azure: this object has not written it"
         scope.event("Warning", NOT_DELETED, text)

@@ -35,6 +35,7 @@ from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.state.memory import ObjectMemory
 from asoreconcile.azure.reconcile.sync.put_record import has_other_inputs
+from asoreconcile.azure.reconcile.sync.rendering import rendered_again
 from asoreconcile.azure.reconcile.writes.endings import release, settle
 from asoreconcile.azure.reconcile.writes.recorded_operation import (
     clear_token,
@@ -46,7 +47,6 @@ from asoreconcile.azure.reconcile.writes.recorded_operation import (
     withheld,
 )
 from asoreconcile.azure.reconcile.writes.recreation import after_refusal
-from asoreconcile.azure.reconcile.writes.rendering import rendered_again
 from asoreconcile.base.errors import RetryError
 from asoreconcile.base.log import Logger
 from asoreconcile.base.objects import JsonObject, is_deleting

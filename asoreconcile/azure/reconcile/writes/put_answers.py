@@ -25,14 +25,14 @@ from asoreconcile.azure.reconcile.model.decisions import (
     Requeue,
 )
 from asoreconcile.azure.reconcile.model.drift_baseline import OBSERVED, AcceptedPut
-from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
-from asoreconcile.azure.reconcile.sync.desired import Desired
-from asoreconcile.azure.reconcile.writes.endings import settle
-from asoreconcile.azure.reconcile.writes.external_deletion import (
+from asoreconcile.azure.reconcile.model.external_deletion import (
     RECREATED,
     is_recreated,
     what_to_do,
 )
+from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
+from asoreconcile.azure.reconcile.sync.desired import Desired
+from asoreconcile.azure.reconcile.writes.endings import settle
 from asoreconcile.azure.reconcile.writes.recorded_operation import clear_token
 from asoreconcile.azure.reconcile.writes.recreation import after_refusal
 from asoreconcile.base.objects import status

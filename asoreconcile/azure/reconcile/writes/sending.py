@@ -1,11 +1,9 @@
 """Sends a PUT or a DELETE: the one place that changes a resource of Azure.
 
-The conditions for such a request are checked here: the object is unchanged since this
-reconcile read it, and no write of a parent or child is under way.
+A request is sent while no write of a parent or child is under way.
 """
 
 from contextlib import ExitStack
-from functools import partial
 
 from asoreconcile.azure.arm.errors import ArmError
 from asoreconcile.azure.arm.outcomes import ArmOutcome
@@ -16,85 +14,11 @@ from asoreconcile.azure.reconcile.identity.recorded_claim import (
     awaiting_answer,
     open_claim,
 )
-from asoreconcile.azure.reconcile.model.annotations import operators_own
 from asoreconcile.azure.reconcile.model.decisions import Put
 from asoreconcile.azure.reconcile.model.drift_baseline import OBSERVED
-from asoreconcile.azure.reconcile.model.existence import note_of_claim
-from asoreconcile.azure.reconcile.model.policy import policy_of
-from asoreconcile.azure.reconcile.model.reach import require_in_reach
-from asoreconcile.azure.reconcile.model.standing import Standing
-from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper, StaleError
+from asoreconcile.azure.reconcile.policies import order
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
-from asoreconcile.azure.reconcile.scope.shared_dependencies import SharedDependencies
 from asoreconcile.azure.reconcile.state.parent_writes import ParentRead
-from asoreconcile.azure.reconcile.writes.holds import BEHIND_SECONDS, require_free
-
-
-def confirm_object(operator: SharedDependencies, patcher: PatchHelper) -> None:
-    """Make sure that the object is unchanged since this reconcile read it.
-
-    At most one request. Raises GoneError, StaleError.
-    """
-    is_asked = not patcher.is_live
-    patcher.confirm()
-    if is_asked:
-        operator.count_confirmation("object")
-
-
-def confirm(scope: ReconcileScope, *, is_delete: bool) -> None:
-    """Make sure that the object and its Namespace, as they are now, permit the request.
-
-    They are read from the API server, as late as possible: because of a cache that
-    lags, a resource must not be created for an object that is gone (D2), nor be changed
-    or deleted against a policy. Raises GoneError; StaleError, after which the reconcile
-    starts again from the newer object; ConditionError `NamespaceUnreadable`; and the
-    exceptions of `require_in_reach` and `require_free`.
-    """
-    patcher, operator = scope.patcher, scope.operator
-    confirm_object(operator, patcher)
-    inherited = operator.namespace_annotations.live(
-        patcher.key.namespace, since=scope.began
-    )
-    operator.count_confirmation("namespace")
-    policy = policy_of(patcher.annotations, inherited, operator.default_policy)
-    is_permitted = policy and (policy.deletes if is_delete else policy.writes)
-    known = scope.namespace_annotations
-    # The body rests on some annotations of the Namespace, as those about tags.
-    is_news = inherited != known and operators_own(inherited) != operators_own(known)
-    if is_news and patcher.version.decides_existence and scope.manages_nothing:
-        # The decision about a resource that exists rested on the former annotations.
-        patcher.record(note_of_claim(patcher.annotations, inherited))
-    if is_news or not is_permitted:
-        raise _behind(patcher)
-    version, arm_id = patcher.version, patcher.arm_id
-    kind, namespace = version.group_kind, patcher.key.namespace
-    is_granted = partial(operator.is_granted, kind, namespace, arm_id)
-    require_in_reach(arm_id, version.arm_type, inherited, is_granted)
-    require_free(operator, patcher, inherited, event=scope.event, is_delete=is_delete)
-
-
-def confirm_release(scope: ReconcileScope) -> None:
-    """Make sure that the policy of the Namespace, as it is now, also keeps the resource
-    of a deleted object.
-
-    A release cannot be undone: the resource would stay in Azure. Raises StaleError,
-    ConditionError `NamespaceUnreadable`.
-    """
-    patcher, operator = scope.patcher, scope.operator
-    inherited = operator.namespace_annotations.live(
-        patcher.key.namespace, since=scope.began
-    )
-    operator.count_confirmation("namespace")
-    policy = policy_of(patcher.annotations, inherited, operator.default_policy)
-    if policy is None or policy.deletes:
-        raise _behind(patcher)
-
-
-def _behind(patcher: PatchHelper) -> StaleError:
-    return StaleError(
-        f"{patcher.key} is left as it is: annotations of its Namespace changed",
-        after_seconds=BEHIND_SECONDS,
-    )
 
 
 def send_put(
@@ -102,13 +26,12 @@ def send_put(
 ) -> ArmOutcome | ArmError:
     """Send a PUT; return Azure's answer, or its refusal.
 
-    reading: the record of the reads that the body rests on.
-    Raises GoneError or StaleError if the object has changed since it was read;
-    RetryError if a parent or a child is written meanwhile; ArmTransportError.
+    The caller has just asked `order.permit`. reading: the record of the reads that the
+    body rests on. Raises ConditionError `AlreadyManaged`; RetryError if a parent or a
+    child is written meanwhile; GoneError, ArmTransportError.
     """
     memory, connection = scope.memory, scope.connection
-    confirm(scope, is_delete=False)
-    open_claim(scope, put.arm_id, was_absent=_was_absent(scope))
+    open_claim(scope, put.arm_id)
     # Also if Azure refuses the PUT: a person will ask whose credential it was.
     before, memory.credential = memory.credential, connection.source
     if before and before != connection.source:
@@ -141,24 +64,14 @@ def send_put(
         return error
 
 
-def _was_absent(scope: ReconcileScope) -> bool | None:
-    """Return whether this PUT, or an open one before it, was preceded by a read that
-    found nothing; None if the object need not ask.
-    """
-    if not scope.must_ask:
-        return None
-    claim, is_open = scope.claim, scope.standing is Standing.PERHAPS
-    was_absent = is_open and claim is not None and claim.facts.was_absent
-    return was_absent or scope.context.is_known_absent
-
-
 def send_delete(scope: ReconcileScope) -> DeleteResult | ArmError:
     """Send a DELETE through the extensions; return the result, or Azure's refusal.
 
     Raises GoneError or StaleError if the object has changed since it was read;
-    RetryError while a PUT of a parent is sent; ArmTransportError.
+    RetryError while a PUT of a parent is sent; ArmTransportError; and as
+    `order.permit`.
     """
-    confirm(scope, is_delete=True)
+    order.permit(scope, is_delete=True)
     patcher, operator = scope.patcher, scope.operator
     chain = operator.extensions.chain(DELETE, patcher.version.group_kind)
     scope.log.info("Deleting resource", armId=patcher.arm_id)

@@ -8,8 +8,8 @@ from asoreconcile.azure.cmd.manager import manager
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.webhooks import expression_problems
 from asoreconcile.azure.expressions.api import Expressions, shared
-from asoreconcile.azure.expressions.fair_share import EngineBusyError
 from asoreconcile.azure.expressions.process import EngineMissingError
+from asoreconcile.base.fair_share import EngineBusyError
 from asoreconcile.base.objects import GroupKind
 from asoreconcile.testing.clock import FakeClock
 
@@ -53,7 +53,7 @@ def test_where_no_engine_starts_expressions_are_refused_with_what_to_install(fie
 def test_expressions_that_have_to_wait_are_left_to_the_reconciler():
     class Busy:
         def ask(self, request, *, namespace):
-            raise EngineBusyError
+            raise EngineBusyError("expressions")
 
     busy = Expressions(Busy(), clock=FakeClock())
     one = {"name": "out", "key": "k", "value": "self.metadata.name"}

@@ -10,12 +10,12 @@ from asoreconcile.azure.expressions.api import (
     Expressions,
     Limits,
 )
-from asoreconcile.azure.expressions.fair_share import (
+from asoreconcile.azure.expressions.process import EngineLimitError
+from asoreconcile.base.fair_share import (
     MAX_WAIT_SECONDS,
     EngineBusyError,
     FairShare,
 )
-from asoreconcile.azure.expressions.process import EngineLimitError
 from asoreconcile.base.objects import GroupVersionKind
 from asoreconcile.testing.clock import FakeClock
 
@@ -82,7 +82,7 @@ def use(turns, namespace, seconds):
 
 
 def test_the_first_engine_does_alone_while_nobody_waits(clock):
-    turns = FairShare("abc", clock=clock)
+    turns = FairShare("abc", clock=clock, work="expressions")
     for _ in range(3):
         number, thing = turns.acquire("n")
         assert (number, thing) == (0, "a")
@@ -90,7 +90,7 @@ def test_the_first_engine_does_alone_while_nobody_waits(clock):
 
 
 def test_namespaces_that_use_much_leave_an_engine_to_the_others(clock):
-    turns = FairShare("abc", clock=clock)
+    turns = FairShare("abc", clock=clock, work="expressions")
     use(turns, "bad", 5.0)
     use(turns, "worse", 9.0)
     waiters = Waiters(turns, clock)
@@ -101,7 +101,7 @@ def test_namespaces_that_use_much_leave_an_engine_to_the_others(clock):
 
 
 def test_who_has_used_little_goes_before_who_came_first(clock):
-    turns = FairShare("a", clock=clock)
+    turns = FairShare("a", clock=clock, work="expressions")
     use(turns, "bad", 0.5)
     number, _ = turns.acquire("other")
     waiters = Waiters(turns, clock)
@@ -112,7 +112,7 @@ def test_who_has_used_little_goes_before_who_came_first(clock):
 
 
 def test_namespaces_alike_take_turns(clock):
-    turns = FairShare("a", clock=clock)
+    turns = FairShare("a", clock=clock, work="expressions")
     number, _ = turns.acquire("other")
     waiters = Waiters(turns, clock)
     for namespace in ("x", "x", "x", "y"):
@@ -126,7 +126,7 @@ def test_namespaces_alike_take_turns(clock):
 
 def test_turns_are_never_lost_whoever_gives_up(clock):
     """Real threads, short patience: in the end everything is free again."""
-    turns = FairShare("ab", clock=clock)
+    turns = FairShare("ab", clock=clock, work="expressions")
     waiters = Waiters(turns, clock)
     turns.acquire("held")
     for namespace in "xxyyzz":
@@ -143,7 +143,7 @@ def test_turns_are_never_lost_whoever_gives_up(clock):
 
 
 def test_what_was_used_is_forgotten_in_time(clock):
-    turns = FairShare("a", clock=clock)
+    turns = FairShare("a", clock=clock, work="expressions")
     use(turns, "once", 1.5)
     clock.advance(120.0)
     use(turns, "other", 0.8)
@@ -158,7 +158,7 @@ def test_what_was_used_is_forgotten_in_time(clock):
 
 
 def test_no_namespace_has_all_engines_not_even_at_first(clock):
-    turns = FairShare("abc", clock=clock)
+    turns = FairShare("abc", clock=clock, work="expressions")
     waiters = Waiters(turns, clock)
     for _ in range(5):
         waiters.want("new")
@@ -167,7 +167,7 @@ def test_no_namespace_has_all_engines_not_even_at_first(clock):
 
 
 def test_what_is_running_counts_as_used(clock):
-    turns = FairShare("abc", clock=clock)
+    turns = FairShare("abc", clock=clock, work="expressions")
     turns.acquire("x")
     turns.acquire("y")
     clock.advance(2.0)
@@ -177,7 +177,7 @@ def test_what_is_running_counts_as_used(clock):
 
 
 def test_who_waits_too_long_lets_others_go_on(clock):
-    turns = FairShare("a", clock=clock)
+    turns = FairShare("a", clock=clock, work="expressions")
     number, _ = turns.acquire("bad")
     waiters = Waiters(turns, clock)
     waiters.want("bad")
@@ -189,7 +189,7 @@ def test_who_waits_too_long_lets_others_go_on(clock):
 
 
 def test_one_engine_is_enough(clock):
-    turns = FairShare("a", clock=clock)
+    turns = FairShare("a", clock=clock, work="expressions")
     for _ in range(3):
         use(turns, "bad", 5.0)
 

@@ -21,7 +21,6 @@ from asoreconcile.azure.expressions.api import (
     ExpressionLimitError,
     Expressions,
 )
-from asoreconcile.azure.expressions.fair_share import EngineBusyError
 from asoreconcile.azure.expressions.process import (
     DEADLINE_SECONDS,
     EngineLimitError,
@@ -29,6 +28,7 @@ from asoreconcile.azure.expressions.process import (
     EngineProcess,
 )
 from asoreconcile.base.clock import SystemClock
+from asoreconcile.base.fair_share import EngineBusyError
 from asoreconcile.base.objects import GroupVersionKind
 from asoreconcile.testing.clock import FakeClock
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from asoreconcile.azure.reconcile.writes.external_deletion import (
+from asoreconcile.azure.reconcile.model.external_deletion import (
     is_another,
     is_recreated,
 )

@@ -5,7 +5,7 @@ import pytest
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.azure.middleware.requests import Block, Postpone, Proceed
 from asoreconcile.azure.reconcile.model.decisions import Requeue
-from asoreconcile.azure.reconcile.writes.prechecks import after_precheck
+from asoreconcile.azure.reconcile.policies.checks import after_precheck
 
 
 @pytest.mark.parametrize(

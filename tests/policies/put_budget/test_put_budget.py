@@ -58,7 +58,7 @@ def spin(world, server, times):
 
 
 def passes(world, server):
-    """As many reconciles as an operation takes, and then one."""
+    """Run as many reconciles as an operation takes, and then one."""
     for _ in range(8):
         result = world.run(server)
         world.clock.advance(min(result.requeue_after_seconds, 5.0))

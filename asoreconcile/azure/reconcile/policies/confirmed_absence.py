@@ -12,10 +12,9 @@ from asoreconcile.azure.arm.absence import Absence
 from asoreconcile.azure.arm.collections import collection_of
 from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.reconcile.model.decisions import Requeue
-from asoreconcile.azure.reconcile.model.drift_baseline import DriftBaseline
 from asoreconcile.azure.reconcile.model.first_creation import was_there
-from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
-from asoreconcile.azure.reconcile.sync.desired import Desired
+from asoreconcile.azure.reconcile.policies.checks import postponed
+from asoreconcile.azure.reconcile.policies.requests import PutRequest
 from asoreconcile.azure.reconcile.sync.resource_reads import listed_ids
 from asoreconcile.base.objects import status
 
@@ -24,18 +23,15 @@ ASKED_AGAIN_SECONDS = 10.0
 UNKNOWN_CODE_SECONDS = 60.0
 
 
-def confirm_absence(
-    scope: ReconcileScope, made: Desired, last_put: DriftBaseline | None
-) -> Requeue | None:
+def confirm_absence(request: PutRequest) -> Requeue | None:
     """Return the pause before the next read; None if the PUT may be sent.
-
-    made: the PUT. last_put: the record of the last one.
 
     Only the read of a resource that existed before, or that the object may not take
     over, is repeated. Its child objects are woken at the first 404, to find out whether
     their resources are gone, too. Raises ConditionError if a list has the resource, and
     as `ArmAccess.list`.
     """
+    scope, last_put = request.scope, request.intent.last_put
     context, patcher, memory = scope.context, scope.patcher, scope.memory
     if not context.is_known_absent:
         return None
@@ -43,8 +39,12 @@ def confirm_absence(
     # Also for an object whose status was lost in a restore: a PUT that left a resource
     # was followed by a read.
     is_recorded = last_put is not None and bool(last_put.rest)
-    was_known = not made.is_first and (is_recorded or was_there(status(patcher.obj)))
-    if not (was_known or scope.must_ask) or (is_certain and not context.needs_absence):
+    was_known = not request.desired.is_first and (
+        is_recorded or was_there(status(patcher.obj))
+    )
+    if not (was_known or scope.is_undecided) or (
+        is_certain and not context.needs_absence
+    ):
         return None
     now = context.clock.monotonic()
     if memory.absent_since is None:
@@ -57,7 +57,7 @@ def confirm_absence(
             "Azure says that the resource is gone; asking again before it is put",
             armId=context.arm_id,
         )
-        return Requeue(left)
+        return postponed(patcher, Requeue(left))
     if context.needs_absence and (address := collection_of(context.arm_id)):
         found = listed_ids(context.arm.list, address.path, context.version.api_version)
         if any(ids.same(one, context.arm_id) for one in found):

@@ -1,14 +1,12 @@
-"""Runs the checks that decide whether a PUT may be sent.
+"""Runs the checks of extensions that decide whether a PUT may be sent.
 
-The checks use answers of new GETs, never an older status. Rules: R1.9, R1.10. Before
-the checks, the resources that the spec refers to must be in Azure (OW-5).
+The checks use answers of new GETs, never an older status. Rules: R1.9, R1.10.
 """
 
-from collections.abc import Sequence
+import attrs
 
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.azure.arm.errors import ArmError, stated_resource
-from asoreconcile.azure.catalogue.inputs import inputs_of
 from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.catalogue.status import status_of
 from asoreconcile.azure.middleware.extension_points import (
@@ -23,32 +21,50 @@ from asoreconcile.azure.middleware.requests import (
     PreResult,
     Proceed,
 )
-from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
-from asoreconcile.azure.reconcile.model.annotations import (
-    POLLER_ID,
-    PUT_POLLER,
-    RESOURCE_ID,
-)
-from asoreconcile.azure.reconcile.model.claim_record import PutAnswers, claim_of
-from asoreconcile.azure.reconcile.model.conditions import BLOCKED
+from asoreconcile.azure.reconcile.model.conditions import BLOCKED, reconciling
 from asoreconcile.azure.reconcile.model.decisions import Requeue
-from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.model.owner import Owner, waiting
-from asoreconcile.azure.reconcile.model.reference_waits import (
-    is_far_enough,
-    waiting_for,
-    waits_for_references,
-)
+from asoreconcile.azure.reconcile.policies.requests import Intent, PutRequest
 from asoreconcile.azure.reconcile.scope.owner_reads import OwnerReads
 from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
-from asoreconcile.azure.reconcile.scope.references import target_of
 from asoreconcile.azure.reconcile.scope.shared_dependencies import (
     Connection,
     SharedDependencies,
 )
-from asoreconcile.azure.reconcile.writes.holds import severity_of_wait
-from asoreconcile.base.objects import JsonObject, ObjectKey, spec
+from asoreconcile.base.objects import JsonObject
+
+
+def check_first(intent: Intent) -> Intent | Requeue | None:
+    """Run the checks before the body is made, if a PUT is sent whatever is read. Raises
+    as `run_prechecks`.
+
+    Otherwise they run once a PUT was decided (`check_late`): an extension may make room
+    for the resource.
+    """
+    if intent.is_sync or intent.scope.memory.accepted is not None:
+        return None
+    pause = run_prechecks(intent.scope, intent.owner)
+    if pause is not None:
+        return postponed(intent.scope.patcher, pause)
+    return attrs.evolve(intent, is_checked=True)
+
+
+def check_late(request: PutRequest) -> Requeue | None:
+    """Run the checks before a PUT, unless they have run. Raises as `run_prechecks`."""
+    if request.intent.is_checked:
+        return None
+    pause = run_prechecks(request.scope, request.intent.owner)
+    return None if pause is None else postponed(request.scope.patcher, pause)
+
+
+def postponed(patcher: PatchHelper, pause: Requeue) -> Requeue:
+    """End a postponed reconcile: Ready stays as it is; a new object shows that it is
+    being reconciled.
+    """
+    if not patcher.status.get("conditions"):
+        patcher.set_ready(reconciling(patcher.generation))
+    return pause
 
 
 def after_precheck(result: PreResult) -> Requeue | None:
@@ -70,12 +86,9 @@ def run_prechecks(scope: ReconcileScope, owner: Owner | None) -> Requeue | None:
     PUT may be sent.
 
     Blocking: a GET for each check. Raises ConditionError `WaitingForOwner` if the owner
-    does not exist in Azure, and the exceptions of the checks; `WaitingForReference`.
+    does not exist in Azure, and the exceptions of the checks.
     """
     patcher, extensions = scope.patcher, scope.operator.extensions
-    # First: an object that has to wait asks Azure nothing for it.
-    if patcher.version.is_arm:
-        require_references(scope)
     gk = patcher.version.group_kind
     if owner is not None and extensions.has(PRE_RECONCILE_OWNER, gk):
         check_owner = extensions.chain(PRE_RECONCILE_OWNER, gk)
@@ -100,68 +113,6 @@ def run_prechecks(scope: ReconcileScope, owner: Owner | None) -> Requeue | None:
             obj = {**obj, "status": fresh}
         return after_precheck(check(PreReconcile(ctx=scope.context, obj=obj)))
     return None
-
-
-def require_references(scope: ReconcileScope) -> None:
-    """Make sure that Azure accepts the references of a PUT.
-
-    Not checked if the object need not wait for them, or if they form a cycle. Raises
-    ConditionError `WaitingForReference`.
-    """
-    operator, patcher, memory = scope.operator, scope.patcher, scope.memory
-    missing = [
-        node
-        for node in _referred(patcher)
-        if _is_missing(operator, patcher, node, scope.objects.get(*node))
-    ]
-    if missing and not waits_for_references(
-        patcher.annotations,
-        scope.namespace_annotations,
-        default=operator.wait_for_references,
-    ):
-        missing = []
-    if not missing:
-        memory.waiting_since = None
-        return
-    if memory.waiting_since is None:
-        memory.waiting_since = scope.began
-    seconds = scope.began - memory.waiting_since
-    is_info = severity_of_wait(patcher) == "Info"
-    raise waiting_for(missing, seconds=seconds, is_info=is_info)
-
-
-def _referred(patcher: PatchHelper) -> Sequence[ObjectReference]:
-    """Return the Azure objects that the spec refers to by name, each once."""
-    found = (
-        ObjectReference(group_kind, ObjectKey(patcher.key.namespace, name))
-        for one in inputs_of(patcher.version, spec(patcher.obj))
-        if one.kind == "reference"
-        for group_kind, name in [target_of(one.value)]
-    )
-    return tuple(dict.fromkeys(found))
-
-
-def _is_missing(
-    operator: SharedDependencies,
-    patcher: PatchHelper,
-    node: ObjectReference,
-    target: JsonObject | None,
-) -> bool:
-    """Return whether Azure does not accept the object's reference to another object
-    yet.
-
-    node, target: the other object; target is None if there is no such object.
-    """
-    version = patcher.version
-    # The rendering of the body reports an object that is absent or has no id.
-    if target is None or not annotations(target).get(RESOURCE_ID):
-        return False
-    claim = claim_of(target, operator.record_key)
-    is_accepted = claim is not None and claim.answers is PutAnswers.ACCEPTED
-    is_running = annotations(target).get(POLLER_ID) == PUT_POLLER
-    if is_far_enough(version.arm_type, target, is_accepted=is_accepted or is_running):
-        return False
-    return not operator.leads_to(node, patcher.node)
 
 
 def _fresh_owner(

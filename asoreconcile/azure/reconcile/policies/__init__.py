@@ -1,0 +1,1 @@
+"""The policies of the reconcile, one module each, and their order (`order`)."""

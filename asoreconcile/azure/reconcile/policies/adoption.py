@@ -1,0 +1,136 @@
+"""Adoption: an object takes over a resource that was there before, only reads it, or
+leaves it alone.
+
+Blocking: reads the resource. The values of the annotation are in `model.existence`.
+Rule: OW-3.
+"""
+
+from collections.abc import Iterable
+
+import attrs
+
+from asoreconcile.azure.catalogue.status import status_of
+from asoreconcile.azure.middleware.context import ReconcileContext
+from asoreconcile.azure.reconcile.model.annotations import EXISTENCE
+from asoreconcile.azure.reconcile.model.claim_record import ClaimRecord
+from asoreconcile.azure.reconcile.model.decisions import Read
+from asoreconcile.azure.reconcile.model.differences import Difference
+from asoreconcile.azure.reconcile.model.drift_baseline import OBSERVED, marks
+from asoreconcile.azure.reconcile.model.existence import (
+    ADOPTED,
+    ADOPTED_HERE,
+    CREATED_HERE,
+    IfExists,
+    is_observing,
+    require_adoptable,
+    stated_policy,
+)
+from asoreconcile.azure.reconcile.model.external_deletion import is_born_since
+from asoreconcile.azure.reconcile.model.never_shown import what_differs
+from asoreconcile.azure.reconcile.policies.requests import PutRequest, WriteRequest
+from asoreconcile.azure.reconcile.scope.patch_helper import BEHIND_SECONDS, StaleError
+from asoreconcile.azure.reconcile.sync.desired import Desired
+from asoreconcile.base.objects import JsonObject
+from asoreconcile.base.printable import listed
+
+_REMOVED = frozenset({"list-extra", "map-extra"})
+
+
+def not_observing(write: WriteRequest) -> None:
+    """Make sure that the object does not only observe. Raises StaleError."""
+    patcher = write.scope.patcher
+    if write.is_delete or EXISTENCE not in patcher.annotations:
+        return
+    if is_observing(patcher.annotations, write.inherited):
+        raise StaleError(f"{patcher.key} only reads", after_seconds=BEHIND_SECONDS)
+
+
+def look_first(request: PutRequest) -> None:
+    """Read the resource of an object that has not decided yet, before anything makes
+    room for it. Raises as `raw_get`.
+    """
+    if request.scope.is_undecided:
+        request.scope.context.raw_get()
+
+
+def meet_existing(request: PutRequest) -> Read | None:
+    """Decide whether an undecided object takes over a resource that exists.
+
+    Return the end of the reconcile if the resource is adopted without a PUT. The
+    decision is stored before the PUT, so that a resource which a PUT without an answer
+    has made does not count as another owner's. Raises ConditionError `AlreadyExists`,
+    and the exceptions of `raw_get`.
+    """
+    scope, patcher, made = request.scope, request.scope.patcher, request.desired
+    if not scope.is_undecided:
+        return None
+    context, inherited = scope.context, scope.namespace_annotations
+    have = context.raw_get()
+    if have is None:
+        patcher.record({EXISTENCE: CREATED_HERE})
+        return None
+    policy = stated_policy(patcher.annotations, inherited)
+    if policy is IfExists.FAIL:
+        require_adoptable(policy, patcher.arm_id)
+    found, rest = made.compare(have)
+    if policy is not IfExists.ADOPT_IF_SAME:
+        patcher.record({EXISTENCE: ADOPTED_HERE})
+        _report(context, f"the first PUT {_what_changes(found)}")
+        return None
+    paths, unseen = what_differs(patcher.version, made.own, have, found)
+    require_adoptable(policy, patcher.arm_id, differs=listed(paths))
+    # As after a PUT that left the resource as it is.
+    record = attrs.evolve(request.put.record, known=marks(unseen), rest=rest)
+    patcher.record({EXISTENCE: ADOPTED_HERE, OBSERVED: record.dumps()})
+    text = "nothing that Azure shows differs from the spec, so no PUT was sent"
+    if unseen:
+        text += f"; Azure does not show {listed([one.path for one in unseen])}"
+    _report(context, text)
+    return Read(have)
+
+
+def report_adoption(request: PutRequest) -> None:
+    """Report that the first PUT of an object takes over a resource that a read has
+    found.
+    """
+    scope, made = request.scope, request.desired
+    have = scope.context.read.body if scope.context.read else None
+    if have is None or not made.is_first or scope.memory.was_put:
+        return
+    if not _was_met(made, scope.claim, have):
+        found, _ = made.compare(have)
+        _report(scope.context, f"the first PUT {_what_changes(found)}")
+
+
+def _was_met(made: Desired, claim: ClaimRecord | None, have: JsonObject) -> bool:
+    """Return whether the resource was reported before, or an earlier PUT of this object
+    may have made it.
+    """
+    patcher = made.maker.patcher
+    if EXISTENCE in patcher.annotations:
+        return True
+    return claim is not None and is_born_since(
+        status_of(patcher.version, have), claim.at
+    )
+
+
+def _report(context: ReconcileContext, text: str) -> None:
+    arm_id = context.arm_id
+    message = f"{arm_id} was there before and is managed by this object now: {text}"
+    context.log.info("Adopting resource", armId=arm_id, reason=text)
+    context.event("Normal", ADOPTED, message)
+
+
+def _what_changes(found: Iterable[Difference]) -> str:
+    """Return a clause that names the paths a PUT will change and remove, without
+    values.
+    """
+    ordered = list(found)
+    changed = [one.path for one in ordered if one.kind not in _REMOVED]
+    removed = [one.path for one in ordered if one.kind in _REMOVED]
+    parts = [
+        f"{verb} {listed(paths)}"
+        for verb, paths in (("changes", changed), ("removes", removed))
+        if paths
+    ]
+    return " and ".join(parts) or "changes nothing that Azure shows"

@@ -1,0 +1,16 @@
+"""Placeholders of an imported manifest, which its author has to replace. Their texts
+are `model.placeholders`.
+"""
+
+from asoreconcile.azure.reconcile.model.annotations import PLACEHOLDERS
+from asoreconcile.azure.reconcile.model.placeholders import placeholders_left
+from asoreconcile.azure.reconcile.policies.requests import Intent
+
+
+def replaced(intent: Intent) -> None:
+    """Make sure that the object says that no placeholder is left. Raises
+    ConditionError.
+    """
+    names = intent.scope.patcher.annotations.get(PLACEHOLDERS)
+    if names is not None:
+        raise placeholders_left(names)

@@ -1,0 +1,120 @@
+"""The requests that the phases of a reconcile get: frozen, so that each change makes
+another one.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+import attrs
+
+from asoreconcile.azure.reconcile.identity.identity import ResourceIdentity, identify
+from asoreconcile.azure.reconcile.model.decisions import Effect, Put
+from asoreconcile.azure.reconcile.model.drift_baseline import DriftBaseline, last_put_of
+from asoreconcile.azure.reconcile.model.merged_body import MergedBody
+from asoreconcile.azure.reconcile.model.owner import Owner
+from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
+from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
+from asoreconcile.azure.reconcile.state.parent_writes import ParentRead
+from asoreconcile.azure.reconcile.sync.desired import Desired, RenderedSpec
+from asoreconcile.azure.reconcile.sync.put_record import (
+    is_recorded,
+    reads_first,
+    ready_of_last_put,
+)
+from asoreconcile.azure.reconcile.sync.rendering import bodies_of
+from asoreconcile.base.objects import JsonObject
+
+
+@attrs.frozen
+class WriteRequest:
+    """A request to change something outside the cluster, before it is sent.
+
+    inherited: live annotations of the Namespace. is_delete: whether it is a DELETE.
+    """
+
+    scope: ReconcileScope
+    inherited: Mapping[str, str]
+    is_delete: bool
+
+
+@attrs.frozen(slots=False, eq=False)
+class Intent:
+    """A reconcile on its way to a PUT, before it is decided whether one is sent.
+
+    reading: record of the reads that the body rests on. mode: sync mode in force.
+    last_put: record of the last accepted PUT. ready: result of `ready_of_last_put`.
+    owner: the owner, once the claim was checked. is_checked: whether the checks of
+    extensions have run.
+    """
+
+    scope: ReconcileScope
+    reading: ParentRead
+    mode: SyncMode
+    last_put: DriftBaseline | None
+    ready: JsonObject | None
+    owner: Owner | None = None
+    is_checked: bool = False
+
+    @classmethod
+    def of(cls, scope: ReconcileScope, reading: ParentRead) -> "Intent":
+        """Return the first request of a reconcile."""
+        patcher = scope.patcher
+        last_put = last_put_of(patcher.annotations)
+        ready = ready_of_last_put(patcher)
+        return cls(scope, reading, scope.sync_mode, last_put, ready)
+
+    @property
+    def is_ready(self) -> bool:
+        """Return whether the last PUT of this generation has left the object Ready."""
+        return (self.ready or {}).get("status") == "True"
+
+    @cached_property
+    def is_sync(self) -> bool:
+        """True if the resource is read before it is decided to PUT.
+
+        An object that has only observed has sent no PUT, whatever its Ready says.
+        """
+        scope = self.scope
+        if scope.memory.accepted is not None or scope.is_undecided:
+            return False
+        return reads_first(scope.patcher, self.mode, self.ready, self.last_put)
+
+    @cached_property
+    def identity(self) -> ResourceIdentity:
+        """The resource that the spec names. Raises as `identify`."""
+        return identify(self.scope, self.owner)
+
+    @cached_property
+    def rendered(self) -> RenderedSpec:
+        """The body that the spec makes, rendered at the first use; reads Secrets.
+        Raises ConditionError.
+        """
+        return bodies_of(self.scope).render(self.identity, self.last_put)
+
+    @property
+    def is_recorded(self) -> bool:
+        """Return whether a PUT of the present body is recorded as accepted."""
+        return is_recorded(self.scope.patcher, self.rendered, self.last_put)
+
+
+@attrs.frozen(eq=False)
+class PutRequest:
+    """A PUT that was decided, before it is sent.
+
+    intent: the request that led to it. desired: the body that the object declares. put:
+    the body to send, and its record. effects: changes that the sync's decision makes
+    once the PUT is permitted. merged: the merge with the values of other writers, if
+    there was one. replaced: paths of other writers' values that the PUT replaces.
+    """
+
+    intent: Intent
+    desired: Desired
+    put: Put
+    effects: Sequence[Effect] = ()
+    merged: MergedBody | None = None
+    replaced: Sequence[str] = ()
+
+    @property
+    def scope(self) -> ReconcileScope:
+        """Return the scope of the reconcile."""
+        return self.intent.scope

@@ -1,0 +1,34 @@
+"""Resumption: an object that the previous process left in order is taken over without a
+read. At a start there are thousands.
+"""
+
+from asoreconcile.azure.reconcile.model.decisions import Succeeded
+from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
+from asoreconcile.azure.reconcile.policies.requests import Intent
+from asoreconcile.azure.reconcile.scope.next_sync import seconds_after_resumption
+from asoreconcile.azure.reconcile.sync.put_record import seconds_since_put
+
+
+def resume(intent: Intent) -> Succeeded | None:
+    """End the first reconcile of an object that another process left Ready, if no input
+    of its PUT has changed. Raises as `Intent.rendered`.
+    """
+    scope, last_put = intent.scope, intent.last_put
+    memory, operator = scope.memory, scope.operator
+    is_first, memory.was_looked_at = not memory.was_looked_at, True
+    if not is_first:
+        return None
+    if last_put is not None:
+        # Another process may have begun pauses between PUTs.
+        age = seconds_since_put(last_put, operator.clock.now()) or 0.0
+        memory.recall(last_put, age=age, now=scope.began)
+    if not intent.is_ready or intent.mode is SyncMode.PUT or scope.asked:
+        return None
+    # Without a snapshot the last PUT was not followed to its end.
+    if last_put is None or not last_put.rest:
+        return None
+    if not intent.is_recorded or last_put.notes != intent.rendered.notes:
+        return None
+    scope.remember_credential()
+    operator.count_sync("resumed", False)
+    return Succeeded(seconds_after_resumption(scope, intent.mode))
