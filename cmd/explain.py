@@ -16,7 +16,6 @@ from asoreconcile.azure.cmd.cluster_reads import ClusterReads
 from asoreconcile.azure.cmd.kind_names import KindNameError, kinds_named
 from asoreconcile.azure.cmd.sharedoptions import ClusterChoice, ObjectChoice
 from asoreconcile.azure.cmd.terminal import say, say_json, say_wrapped
-from asoreconcile.azure.controllers.annotation_rules import annotation_warnings
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.diagnosis.finding import some
 from asoreconcile.azure.reconcile.planning.explanation import Explanation
@@ -151,7 +150,6 @@ def _explained(cluster: ClusterReads, kind: Kind, key: ObjectKey) -> Explanation
         builtin(),
         cluster,
         now=datetime.now(UTC),
-        warnings=annotation_warnings(obj),
     )
 
 

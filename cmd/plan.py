@@ -241,6 +241,7 @@ def _print(changes: Sequence[PlannedChange], output: str) -> None:
         title = f"{change.kind.kind} {change.namespace}/{change.name}"
         say(f"{change.action:14}  {title}  {change.arm_id}".rstrip())
         lines = [change.why] if change.why else []
+        lines += [one for one in change.remarks if one != change.why]
         lines += [*map(_shown, change.changes), *change.statements]
         lines += [
             f"{about}: {', '.join(paths)}"

@@ -16,6 +16,7 @@ from asoreconcile.azure.cmd import sharedoptions
 from asoreconcile.azure.cmd.sharedoptions import answers_in
 from asoreconcile.azure.cmd.terminal import fail, say
 from asoreconcile.azure.cmd.yamltext import write_documents
+from asoreconcile.azure.controllers.annotation_rules import annotation_problems
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.external_rendering import DESCRIBED
 from asoreconcile.azure.expressions.api import shared
@@ -73,7 +74,7 @@ def render(
             answers=answers,
             subscription_id=subscription,
             show_secrets=show_secrets,
-            more_problems=expression_problems,
+            more_problems=further_problems,
             describe=DESCRIBED,
         )
     except EngineMissingError as error:
@@ -88,6 +89,13 @@ def render(
     if not documents:
         fail("there is no Azure resource in these manifests")
     write_documents(documents, output)
+
+
+def further_problems(version: KindVersion, obj: JsonObject) -> Sequence[Problem]:
+    """Return the problems of an object's annotations and expressions, as the webhook
+    and the operator find them. Raises as `expression_problems`.
+    """
+    return [*annotation_problems(version, obj), *expression_problems(version, obj)]
 
 
 def expression_problems(version: KindVersion, obj: JsonObject) -> Sequence[Problem]:

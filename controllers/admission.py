@@ -19,6 +19,10 @@ from asoreconcile.azure.catalogue.kinds import (
 )
 from asoreconcile.azure.catalogue.problems import Problem, schema_problems
 from asoreconcile.azure.catalogue.validation import rule_problems
+from asoreconcile.azure.controllers.annotation_rules import (
+    annotation_problems,
+    new_warnings,
+)
 from asoreconcile.azure.reconcile.model.annotation_bounds import bounded
 from asoreconcile.azure.reconcile.model.annotations import FINALIZER, RESOURCE_ID
 from asoreconcile.azure.reconcile.model.claim_record import Standing, stated_claim
@@ -118,8 +122,8 @@ class Admission:
 
         A write that changes neither the spec nor an annotation of a person is always
         allowed, and so is a write of an object that is being deleted: an object that
-        violates a newer rule must stay manageable. An annotation that is set to an
-        unknown value is always refused: it may be meant to protect the resource (R1.7).
+        violates a newer rule must stay manageable. An annotation that is set to a
+        wrong value is always refused: it may be meant to protect the resource (R1.7).
         Dropped fields and misspelt annotations cause a warning. Rules: R10.1, R10.2,
         OW-4.
         """
@@ -129,20 +133,12 @@ class Admission:
         version = self._version(request.gvk)
         if obj is None or version is None or request.subresource:
             return Allowed()
-        if misspelt := _misspelt(obj, old):
-            return Denied(misspelt, code=422, reason="Invalid")
-        if is_deleting(obj):
-            return Allowed()
-        # With the first review: a replica that serves none does not need it.
-        from asoreconcile.azure.controllers.annotation_rules import (
-            annotation_problems,
-            misspelt_names,
-        )
-
-        warnings = dropped_fields(self._catalogue, obj, old)
-        warnings = (*warnings, *misspelt_names(obj, old))
         problems = annotation_problems(version, obj, old)
-        if old is None or spec(old) != spec(obj):
+        warnings: tuple[str, ...] = ()
+        if not is_deleting(obj):
+            warnings = dropped_fields(self._catalogue, obj, old)
+            warnings = (*warnings, *new_warnings(obj, old))
+        if not is_deleting(obj) and (old is None or spec(old) != spec(obj)):
             problems += self._spec_problems(version, obj, old)
         if not problems:
             return Allowed(warnings)
@@ -209,17 +205,6 @@ class Admission:
         except (NotInCatalogueError, UnknownVersionError):
             return None
         return None if known.stored else known.version
-
-
-def _misspelt(obj: JsonObject, old: JsonObject | None) -> str:
-    """Return what is wrong with annotations that a write sets; "" if nothing is."""
-    own, before = bounded(annotations(obj)), bounded(annotations(old or {}))
-    if own == before:
-        return ""
-    # Imported with the first change of annotations, as most starts see none.
-    from asoreconcile.azure.reconcile.model.annotation_values import new_unknown_values
-
-    return "; ".join(new_unknown_values(own, before))
 
 
 def _is_claimed(version: KindVersion, obj: JsonObject) -> bool:

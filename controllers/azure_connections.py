@@ -18,7 +18,8 @@ from asoreconcile.azure.catalogue.reserved import (
 from asoreconcile.azure.controllers.credential_resolver import CredentialResolver
 from asoreconcile.azure.controllers.settings import Settings
 from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
-from asoreconcile.azure.reconcile.model.annotations import EXPORTS_AS_CREDENTIALS
+from asoreconcile.azure.reconcile.model.instructions import EXPORTS_AS_CREDENTIALS_ROW
+from asoreconcile.azure.reconcile.model.switches import is_on
 from asoreconcile.base.lazy import Lazy
 from asoreconcile.base.objects import GroupKind, JsonObject, ObjectKey, key_of
 from asoreconcile.kube.client import KubeClient
@@ -123,4 +124,4 @@ def is_own_export(
     if not record_key().verify(export_parts(key), mark):
         return False
     live = reader.get(NAMESPACES, ObjectKey("", key.namespace))
-    return annotations(live).get(EXPORTS_AS_CREDENTIALS) == "true"
+    return is_on(annotations(live), EXPORTS_AS_CREDENTIALS_ROW)

@@ -37,6 +37,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
     RECONCILE_POLICY,
     RESOURCE_ID,
 )
+from asoreconcile.azure.reconcile.model.instructions import CREDENTIAL_FROM_ROW
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.objects import (
     GroupKind,
@@ -124,7 +125,7 @@ class CredentialResolver:
         exist, or if the Secret that applies is malformed. Rules: R8.1 - R8.5, R8.7.
         """
         key, notes = credential_secret(obj), annotations(obj)
-        named = CREDENTIAL_FROM in notes
+        named = CREDENTIAL_FROM_ROW.text(notes) is not None
         # The settings are wider than a Secret of the namespace. They do not take the
         # place of such a Secret that the object has used.
         is_own = named or (OWN_CREDENTIAL in notes and not self._widens)
@@ -286,12 +287,11 @@ def credential_secret(obj: JsonObject) -> ObjectKey:
     Raises CredentialError for an annotation that is not a Secret's name. Rule: R8.2.
     """
     namespace = key_of(obj).namespace
-    name = annotations(obj).get(CREDENTIAL_FROM, NAMESPACE_SECRET)
-    if "/" in name or not name:
-        raise CredentialError(
-            f"annotation {CREDENTIAL_FROM} must be the name of a Secret in the "
-            f"object's own namespace, without '/', but is {name!r}"
-        )
+    name = CREDENTIAL_FROM_ROW.text(annotations(obj))
+    if name is None:
+        return ObjectKey(namespace, NAMESPACE_SECRET)
+    if why := CREDENTIAL_FROM_ROW.problem(name):
+        raise CredentialError(f"annotation {CREDENTIAL_FROM} {why}")
     return ObjectKey(namespace, name)
 
 

@@ -15,8 +15,8 @@ from asoreconcile.azure.controllers.kind_registry import (
     failure_limiter,
 )
 from asoreconcile.azure.reconcile.model.annotation_bounds import bounded
-from asoreconcile.azure.reconcile.model.annotations import CREDENTIAL_FROM
 from asoreconcile.azure.reconcile.model.conditions import is_ready
+from asoreconcile.azure.reconcile.model.instructions import CREDENTIAL_FROM_ROW
 from asoreconcile.base.log import Logger
 from asoreconcile.base.objects import ObjectKey
 from asoreconcile.cache.entry import Entry
@@ -145,5 +145,5 @@ def _credential_of(entry: Entry) -> Iterable[str]:
 
 
 def _secret_of(entry: Entry) -> ObjectKey:
-    name = bounded(entry.annotations).get(CREDENTIAL_FROM, NAMESPACE_SECRET)
+    name = CREDENTIAL_FROM_ROW.text(bounded(entry.annotations)) or NAMESPACE_SECRET
     return ObjectKey(entry.namespace, name)

@@ -5,7 +5,6 @@ soon as that changes; its back-off is only a safety net. Runs on watch threads: 
 never blocking. To wake an object means to queue a reconcile of it.
 """
 
-from collections.abc import Mapping
 from functools import partial
 
 import attrs
@@ -14,29 +13,16 @@ from asoreconcile.azure.arm import ids
 from asoreconcile.azure.catalogue.conversion import KindConversionError
 from asoreconcile.azure.catalogue.storage_codec import StorageCodec
 from asoreconcile.azure.controllers.kind_registry import KindRegistry
-from asoreconcile.azure.reconcile.model import policy
-from asoreconcile.azure.reconcile.model.annotation_bounds import bounded, too_long
+from asoreconcile.azure.reconcile.model import annotation_table
+from asoreconcile.azure.reconcile.model.annotation_bounds import bounded
 from asoreconcile.azure.reconcile.model.annotations import (
-    ALLOWED_SCOPES,
-    ALLOWED_TYPES,
     CLAIM,
-    DELETION_PROTECTION,
-    FOREIGN_TAGS,
-    IGNORE_FIELDS,
-    MAINTENANCE_WINDOWS,
-    PAUSED,
     POLLER_TOKEN,
-    RECONCILE_POLICY,
     RESOURCE_ID,
-    SYNC_PERIOD,
-    WAIT_FOR_REFERENCES,
 )
 from asoreconcile.azure.reconcile.model.claim_record import says_accepted
 from asoreconcile.azure.reconcile.model.conditions import find_ready, is_ready
-from asoreconcile.azure.reconcile.model.existence import IF_EXISTS
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
-from asoreconcile.azure.reconcile.model.switches import is_on
-from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE
 from asoreconcile.azure.reconcile.state.dependency_index import (
     DependencyIndex,
     Relation,
@@ -95,8 +81,10 @@ class EventMapping:
             case Updated(old=old, new=new):
                 if old.generation != new.generation or old.uid != new.uid:
                     self._index(form, node, new)
-                if is_on(bounded(old.annotations), DELETION_PROTECTION) and not is_on(
-                    bounded(new.annotations), DELETION_PROTECTION
+                if not new.has_annotations_of(
+                    old
+                ) and annotation_table.frees_containers(
+                    bounded(old.annotations), bounded(new.annotations)
                 ):
                     self._wake_leaving(node)
                 # The cheap check first: most objects have no dependents, and `_news_of`
@@ -141,7 +129,7 @@ class EventMapping:
         before, after = (bounded(one.annotations) for one in (event.old, event.new))
         # Most updates concern no object: do not go through all objects for them.
         if not any(
-            _inherits_change({}, before, after, deleting=deleting)
+            annotation_table.inherits_change({}, before, after, deleting=deleting)
             for deleting in (True, False)
         ):
             return
@@ -149,7 +137,7 @@ class EventMapping:
             self._wake_younger(older, _version_now(event))
         namespace = ObjectReference(_NAMESPACE, event.key)
         for node, entry in self._kinds.entries_in(event.key.name).items():
-            if _inherits_change(
+            if annotation_table.inherits_change(
                 bounded(entry.annotations), before, after, deleting=entry.deleting
             ):
                 self._wake(node, namespace, _version_now(event))
@@ -302,38 +290,6 @@ def _waits(entry: Entry, relation: Relation, news: _News) -> bool:
     return news.is_ready or news.is_id or relation is Relation.INPUT
 
 
-def _inherits_change(
-    own: Mapping[str, str],
-    before: Mapping[str, str],
-    after: Mapping[str, str],
-    *,
-    deleting: bool,
-) -> bool:
-    """Return whether a change of a Namespace's annotations concerns an object.
-
-    own: the object's annotations. before, after: the Namespace's.
-    """
-    if RECONCILE_POLICY not in own and policy.concerns(
-        before, after, deleting=deleting
-    ):
-        return True
-    # An object's own value does not lift a switch of its Namespace.
-    switches = (PAUSED, DELETION_PROTECTION) if deleting else (PAUSED,)
-    if any(is_on(before, name) != is_on(after, name) for name in switches):
-        return True
-    if too_long(before) != too_long(after):
-        return True
-    values = [MAINTENANCE_WINDOWS, ALLOWED_SCOPES, ALLOWED_TYPES]
-    if not deleting:
-        values += [SYNC_MODE, SYNC_PERIOD, IF_EXISTS, WAIT_FOR_REFERENCES, FOREIGN_TAGS]
-    # The Namespace's ignored fields add to the object's.
-    if not deleting and before.get(IGNORE_FIELDS) != after.get(IGNORE_FIELDS):
-        return True
-    return any(
-        name not in own and before.get(name) != after.get(name) for name in values
-    )
-
-
 def _may_let_go(event: Event) -> bool:
     """Return whether an object may have stopped managing its Azure id."""
     match event:
@@ -347,9 +303,8 @@ def _may_let_go(event: Event) -> bool:
             if new.has_annotations_of(old):
                 return False
             before, after = (bounded(one.annotations) for one in (old, new))
-            return any(
-                before.get(name) != after.get(name)
-                for name in (RESOURCE_ID, RECONCILE_POLICY, CLAIM)
+            return annotation_table.frees_rivals(before, after) or any(
+                before.get(name) != after.get(name) for name in (RESOURCE_ID, CLAIM)
             )
         case Deleted():
             return True

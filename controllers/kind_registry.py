@@ -16,29 +16,16 @@ from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.catalogue.names import azure_name
 from asoreconcile.azure.catalogue.storage_codec import StorageCodec, as_far_as_readable
 from asoreconcile.azure.controllers.settings import RateLimit
-from asoreconcile.azure.reconcile.model import policy
+from asoreconcile.azure.reconcile.model import annotation_table
 from asoreconcile.azure.reconcile.model.annotation_bounds import bounded, too_long
 from asoreconcile.azure.reconcile.model.annotations import (
-    ALLOW_OWNER_CHANGE,
     CLAIM,
-    CREDENTIAL_FROM,
-    DELETION_PROTECTION,
     FINALIZER,
-    MAINTENANCE_WINDOWS,
-    ON_IMMUTABLE,
     OPERATOR_NAMESPACE,
-    PAUSED,
-    RECONCILE_AT,
     RESOURCE_ID,
-    SYNC_PERIOD,
-    WAIT_FOR_REFERENCES,
 )
 from asoreconcile.azure.reconcile.model.claim_record import Standing, stated_claim
-from asoreconcile.azure.reconcile.model.existence import IF_EXISTS
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
-from asoreconcile.azure.reconcile.model.switches import is_on
-from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE
-from asoreconcile.azure.reconcile.state.export_cache import ROTATE
 from asoreconcile.azure.reconcile.state.memory import ObjectMemories
 from asoreconcile.azure.reconcile.state.read_set import InFlightReads, Waits, always
 from asoreconcile.base.backoff import ItemExponential, RateLimiter
@@ -282,31 +269,13 @@ def controller_name(version: KindVersion) -> str:
     return f"{group}_{version.gvk.kind.lower()}"
 
 
-# Annotations that people write, and whose every change needs a reconcile.
-_INSTRUCTIONS = (
-    ALLOW_OWNER_CHANGE,
-    CREDENTIAL_FROM,
-    ROTATE,
-    SYNC_MODE,
-    PAUSED,
-    MAINTENANCE_WINDOWS,
-    SYNC_PERIOD,
-    RECONCILE_AT,
-    IF_EXISTS,
-    WAIT_FOR_REFERENCES,
-    ON_IMMUTABLE,
-)
-
-
 def needs_reconcile(event: Event) -> bool:
     """Return whether a change of an object is a reason to reconcile it. Pure; reads
     headers.
 
-    Creations and deletions are reasons. An update is a reason if the spec changed, the
-    policy changed with an effect, another annotation of the user changed (credential,
-    sync mode, rotation of exported keys, adoption, the object's pace; deletion
-    protection during a deletion), the operator's claim was removed, or the object was
-    assigned to another operator.
+    Creations and deletions are reasons. An update is a reason if the spec changed, an
+    annotation that people write changed with an effect (`annotation_table`), the
+    operator's claim was removed, or the object was assigned to another operator.
     Rule: R6.1.
     """
     if not isinstance(event, Updated):
@@ -317,13 +286,7 @@ def needs_reconcile(event: Event) -> bool:
     if not new.has_annotations_of(old):
         before, after = (bounded(one.annotations) for one in (old, new))
         if (
-            policy.concerns(before, after, deleting=new.deleting)
-            or any(before.get(name) != after.get(name) for name in _INSTRUCTIONS)
-            or (
-                new.deleting
-                and is_on(before, DELETION_PROTECTION)
-                != is_on(after, DELETION_PROTECTION)
-            )
+            annotation_table.needs_reconcile(before, after, deleting=new.deleting)
             or _changed_hands(before, after)
             # A record that was too long holds the object until it is mended.
             or too_long(before) != too_long(after)

@@ -12,12 +12,12 @@ from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.controllers.kind_registry import KindRegistry, not_listed
 from asoreconcile.azure.reconcile.model.annotation_bounds import bounded
 from asoreconcile.azure.reconcile.model.annotations import (
-    DELETION_PROTECTION,
     OPERATOR_NAMESPACE,
     RESOURCE_ID,
 )
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.model.policy import Policy, policy_of
+from asoreconcile.azure.reconcile.model.protection import DELETION_PROTECTION_ROW
 from asoreconcile.azure.reconcile.model.switches import is_on, switched_by
 from asoreconcile.base.errors import RetryError
 from asoreconcile.base.log import Logger
@@ -36,9 +36,7 @@ def index_protected(informer: Informer) -> None:
     """Add an index of the objects that their own annotation protects."""
 
     def values(entry: Entry) -> Iterable[str]:
-        return (
-            (_VALUE,) if is_on(bounded(entry.annotations), DELETION_PROTECTION) else ()
-        )
+        return (_VALUE,) if _is_protected(entry) else ()
 
     informer.add_index(_INDEX, values)
 
@@ -85,9 +83,7 @@ class ProtectedObjects:
             return
         for key in self._namespaces.keys(None):
             entry = self._namespaces.entry(key)
-            if entry is not None and is_on(
-                bounded(entry.annotations), DELETION_PROTECTION
-            ):
+            if entry is not None and _is_protected(entry):
                 yield key.name
 
 
@@ -133,7 +129,7 @@ class VanishedObjects:
         if (
             policy is None
             or not policy.deletes
-            or not switched_by(notes, inherited, DELETION_PROTECTION)
+            or not switched_by(notes, inherited, DELETION_PROTECTION_ROW)
         ):
             return
         text = (
@@ -154,7 +150,7 @@ class VanishedObjects:
 
 
 def _is_protected(entry: Entry) -> bool:
-    return is_on(bounded(entry.annotations), DELETION_PROTECTION)
+    return is_on(bounded(entry.annotations), DELETION_PROTECTION_ROW)
 
 
 def _noted_id(entry: Entry) -> str:

@@ -39,13 +39,13 @@ from asoreconcile.azure.non_arm.reconciler import ExternalReconciler
 from asoreconcile.azure.non_arm.resource import ExternalResource
 from asoreconcile.azure.reconcile.engine.reconciler import ArmReconciler
 from asoreconcile.azure.reconcile.model.annotations import (
-    DELETION_PROTECTION,
     OPERATOR_NAMESPACE,
 )
 from asoreconcile.azure.reconcile.model.conditions import find_ready
 from asoreconcile.azure.reconcile.model.decisions import IN_PROGRESS_PRIORITY
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.model.policy import Policy
+from asoreconcile.azure.reconcile.model.protection import DELETION_PROTECTION_ROW
 from asoreconcile.azure.reconcile.model.record_key import RecordKey
 from asoreconcile.azure.reconcile.model.switches import is_on
 from asoreconcile.azure.reconcile.model.sync_mode import (
@@ -560,7 +560,7 @@ class _FreshInformer:
             node.key
             for node, entry in self._world.entries().items()
             if node.group_kind == self._group_kind
-            and is_on(entry.annotations, DELETION_PROTECTION)
+            and is_on(entry.annotations, DELETION_PROTECTION_ROW)
         ]
 
     def entry(self, key: ObjectKey) -> Entry | None:

@@ -4,11 +4,11 @@ from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.cmd.object_graph import links_of
 from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
 from asoreconcile.azure.reconcile.model.annotations import (
-    PAUSED,
-    RECONCILE_POLICY,
     RESOURCE_ID,
 )
 from asoreconcile.azure.reconcile.model.conditions import find_ready
+from asoreconcile.azure.reconcile.model.pace import PAUSED_ROW
+from asoreconcile.azure.reconcile.model.policy import RECONCILE_POLICY_ROW
 from asoreconcile.azure.reconcile.model.switches import is_on
 from asoreconcile.base.objects import (
     GroupKind,
@@ -79,7 +79,7 @@ def state_of(obj: JsonObject) -> str:
     state = _STATES.get(str(condition.get("severity") or ""), "unknown")
     if is_deleting(obj):
         return state if state in {"failed", "warning"} else "deleting"
-    if is_on(own, PAUSED) or own.get(RECONCILE_POLICY) == "skip":
+    if is_on(own, PAUSED_ROW) or RECONCILE_POLICY_ROW.text(own) == "skip":
         return "paused"
     if condition.get("status") == "True":
         return "ready"

@@ -5,7 +5,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from asoreconcile.azure.controllers.annotation_rules import annotation_warnings
 from asoreconcile.azure.controllers.diagnosis.finding import (
     RESTART_OPERATOR,
     CheckSubject,
@@ -15,7 +14,11 @@ from asoreconcile.azure.controllers.diagnosis.finding import (
 from asoreconcile.azure.controllers.diagnosis.object_parts import settings_in
 from asoreconcile.azure.controllers.settings import SettingsError
 from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
-from asoreconcile.azure.reconcile.model.annotation_values import unreadable_policy
+from asoreconcile.azure.reconcile.model.annotation_table import (
+    holds_writes,
+    reports,
+    without_effect,
+)
 from asoreconcile.azure.reconcile.model.annotations import FINALIZER
 from asoreconcile.azure.reconcile.model.conditions import find_ready
 from asoreconcile.base.objects import (
@@ -191,19 +194,22 @@ def of_lease(lease: JsonObject | None, name: str, now: datetime) -> Iterator[Fin
         yield _LEADER.ok(f"{holder} leads")
 
 
-def of_policies(
+def of_annotations(
     objects: Iterable[JsonObject], inherited: Mapping[str, Mapping[str, str]]
 ) -> Iterator[Finding]:
-    """Yield the objects whose reconcile policy is unreadable. inherited: annotations of
-    the Namespaces, by name.
+    """Yield the objects with annotations that are wrong or have no effect: an error if
+    a value keeps the operator from writing.
+
+    inherited: annotations of the Namespaces, by name.
     """
-    causes: dict[str, list[str]] = {}
+    causes: dict[tuple[str, str], list[str]] = {}
     for obj in objects:
         of_namespace = inherited.get(key_of(obj).namespace, {})
-        if why := unreadable_policy(annotations(obj), of_namespace):
-            causes.setdefault(why, []).append(_title(obj))
-    for why, titles in sorted(causes.items()):
-        yield _OBJECTS.error(f"{why}: {some(titles)}", "correct the annotation")
+        for name, why in reports(annotations(obj), of_namespace).items():
+            causes.setdefault((name, why), []).append(_title(obj))
+    for (name, why), titles in sorted(causes.items()):
+        finding = _OBJECTS.error if holds_writes(name) else _OBJECTS.warning
+        yield finding(f"{why}: {some(titles)}", "correct the annotation")
 
 
 def of_secret_texts(
@@ -293,7 +299,7 @@ def of_objects(
 def _warnings(obj: JsonObject) -> Iterator[Finding]:
     """Yield a text for each problem of a Ready object."""
     title = _title(obj)
-    for text in annotation_warnings(obj):
+    for text in without_effect(annotations(obj)):
         kind, key = gvk_of(obj).group_kind, key_of(obj)
         mend = f"mend it: `kubectl edit -n {key.namespace} {kind}/{key.name}`"
         yield _OBJECTS.warning(f"{title} is Ready, but {text}", mend)

@@ -44,8 +44,9 @@ from asoreconcile.azure.controllers.workload_tokens import SERVICE_ACCOUNT
 from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
 from asoreconcile.azure.reconcile.model.annotations import (
     CREDENTIAL_FROM,
-    EXPORTS_AS_CREDENTIALS,
 )
+from asoreconcile.azure.reconcile.model.instructions import EXPORTS_AS_CREDENTIALS_ROW
+from asoreconcile.azure.reconcile.model.switches import is_on
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.objects import (
     JsonObject,
@@ -269,7 +270,7 @@ class Examination:
         yield from checks.of_objects(objects, self._clock.now(), unread)
         for refused in [*self._at.refused.values()][:1]:
             yield _OBJECTS.unknown(*_lack(refused))
-        yield from checks.of_policies(self._at.objects, self._at.namespaces)
+        yield from checks.of_annotations(self._at.objects, self._at.namespaces)
         for kind, why in self._at.unlisted.items():
             yield _OBJECTS.error(
                 f"those of {kind} cannot be listed: {why}",
@@ -328,7 +329,7 @@ class Examination:
                 if is_export(found):
                     notes = self._at.namespaces.get(namespace, {})
                     yield from credential_checks.of_export(
-                        name, is_allowed=notes.get(EXPORTS_AS_CREDENTIALS) == "true"
+                        name, is_allowed=is_on(notes, EXPORTS_AS_CREDENTIALS_ROW)
                     )
                 if credential_checks.is_workload_identity(found):
                     workloads.add(namespace)

@@ -22,5 +22,6 @@ def why_left_alone(req: PostReconcile, other: JsonObject) -> str:
         return "the sync mode is report"
     if others.get(_POLICY) == "skip":
         return f"the policy of {key_of(other).name} is skip"
-    differs = [name for name in _ALIKE if own.get(name) != others.get(name)]
+    # An empty annotation counts as none.
+    differs = [n for n in _ALIKE if (own.get(n) or "") != (others.get(n) or "")]
     return f"its object has another value of {differs[0]}" if differs else ""

@@ -15,6 +15,8 @@ from asoreconcile.azure.middleware.extension_points import DELETE, EVERY_SUCCESS
 from asoreconcile.azure.middleware.extension_set import built_in
 from asoreconcile.azure.middleware.requests import DeleteRequest, DeleteResult, Success
 from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
+from asoreconcile.azure.reconcile.model.instructions import CANCEL_SUBSCRIPTION_ROW
+from asoreconcile.azure.reconcile.model.switches import is_on
 from asoreconcile.base.objects import JsonObject, dig
 
 EXTENSIONS = built_in("subscription", "Alias")
@@ -24,7 +26,6 @@ _API_VERSION = "2021-10-01"
 _READ_API_VERSION = "2022-12-01"
 _ENDED = frozenset({"deleted", "disabled", "expired"})
 # The value "true" lets a deletion of the object cancel the subscription.
-CANCEL = "asoreconcile/cancel-subscription"
 _CHILD_ID_OVERRIDE = "serviceoperator.azure.com/child-resource-id-override"
 
 
@@ -57,13 +58,14 @@ def cancel_on_request(
     subscription = dig(ctx.raw_get() or {}, "properties.subscriptionId")
     if not isinstance(subscription, str) or not subscription:
         return call_next(req)
-    if annotations(req.obj).get(CANCEL) == "true":
+    if is_on(annotations(req.obj), CANCEL_SUBSCRIPTION_ROW):
         ctx.lro("cancel-subscription", lambda: _cancelled(ctx, subscription))
         return call_next(req)
     result = call_next(req)
     text = (
         f"Subscription {subscription} is kept: only its alias is deleted. To cancel a "
-        f"subscription with its alias, annotate the object with {CANCEL}: 'true'"
+        "subscription with its alias, annotate the object with "
+        f"{CANCEL_SUBSCRIPTION_ROW}: 'true'"
     )
     ctx.event("Warning", "SubscriptionKept", text)
     return result

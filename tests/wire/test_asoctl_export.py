@@ -9,10 +9,9 @@ from kubeapi import kube_server
 from asoreconcile.azure.catalogue.crd import crd
 from asoreconcile.azure.cmd.asoctl import main
 from asoreconcile.azure.cmd.manifests import AppliedManifests
-from asoreconcile.azure.controllers.annotation_rules import RULES
 from asoreconcile.azure.controllers.catalogue import builtin
-from asoreconcile.azure.reconcile.model.annotations import IGNORE_FIELDS, RECONCILE_AT
-from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE
+from asoreconcile.azure.reconcile.model.annotation_table import TABLE
+from asoreconcile.azure.reconcile.model.annotations import RECONCILE_AT, ROTATE
 from asoreconcile.azure.reconcile.planning.exported_manifest import exported_manifest
 from asoreconcile.base.objects import GroupKind, annotations
 
@@ -65,7 +64,7 @@ def test_only_what_an_author_writes_is_exported():
 
 def test_each_annotation_that_steers_the_operator_is_exported():
     """A manifest without its deletion protection would give the resource up."""
-    steering = {*RULES, IGNORE_FIELDS, SYNC_MODE} - {RECONCILE_AT}
+    steering = TABLE.by_name.keys() - {RECONCILE_AT, ROTATE}
     obj = {
         **OBJ,
         "metadata": {"name": "rg", "annotations": dict.fromkeys(steering, "x")},

@@ -299,7 +299,8 @@ def test_r1_7_an_unknown_policy_is_told_to_whoever_wrote_it(world, network):
     assert (ready["status"], ready["reason"]) == ("False", "ReconcilePolicyUnreadable")
     sentence = f"annotation {RECONCILE_POLICY} is 'detach_on_delete', which is none of "
     assert sentence in ready["message"]
-    assert "nothing is written or deleted in Azure; did you mean" in ready["message"]
+    assert "did you mean detach-on-delete? Until it is" in ready["message"]
+    assert "nothing is written or deleted in Azure" in ready["message"]
     (event,) = told(world)
     assert ready["message"].endswith(event)
     set_policy(world, network, "detach-on-delete")
@@ -331,7 +332,8 @@ def test_an_unknown_sync_mode_is_told_too(world, network):
     world.settle(network)
     message = world.ready(network)["message"]
     assert f"annotation {SYNC_MODE} is 'xxx" in message
-    assert "none of put, compare, report: until it is, syncs only report" in message
+    assert "none of put, compare, report. Until it is corrected, syncs" in message
+    assert "only report" in message
     assert len(message) < 300
 
 

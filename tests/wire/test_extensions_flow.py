@@ -5,8 +5,8 @@ import base64
 import pytest
 from world import World, resource_group, role_assignment, virtual_network
 
-from asoreconcile.azure.extensions.subscription.alias import CANCEL
 from asoreconcile.azure.reconcile.model.annotations import (
+    CANCEL_SUBSCRIPTION,
     MAINTENANCE_WINDOWS,
     RECONCILE_POLICY,
     RESOURCE_ID,
@@ -260,7 +260,7 @@ def test_an_alias_cancels_its_subscription_on_request_only(world, cancels):
     enabled = {"state": "Enabled"}
     world.azure.faults.answer("GET", "/subscriptions/11111111", 200, body=enabled)
     if cancels:
-        world.annotate(alias, **{CANCEL: "true"})
+        world.annotate(alias, **{CANCEL_SUBSCRIPTION: "true"})
     gone(world, alias)
     order = [r.method for r in world.azure.journal if r.method in ("POST", "DELETE")]
     assert order == (["POST", "DELETE"] if cancels else ["DELETE"])

@@ -22,7 +22,6 @@ from asoreconcile.azure.catalogue.manifests import Manifest
 from asoreconcile.azure.catalogue.payload import Inputs, to_arm
 from asoreconcile.azure.catalogue.problems import Problem
 from asoreconcile.azure.catalogue.resolution import Answers, Resolution
-from asoreconcile.azure.catalogue.suggestions import hint
 from asoreconcile.azure.catalogue.validation import name_problems, problems
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.objects import (
@@ -37,7 +36,6 @@ from asoreconcile.base.objects import (
 
 # As `azure.annotations` has it.
 _POLICY = "serviceoperator.azure.com/reconcile-policy"
-_POLICIES = ("manage", "skip", "detach-on-delete")
 _CREDENTIAL = "serviceoperator.azure.com/credential-from"
 Checks = Callable[[KindVersion, JsonObject], Sequence[Problem]]
 _NOBODY: Mapping[GroupKind, "DescribeOutside"] = {}
@@ -241,15 +239,9 @@ def _one(
 
 
 def _annotated(obj: JsonObject, resolution: Resolution) -> list[str]:
-    """Return the problems of the annotations that the operator reads."""
+    """Return the problem of a credential that is not among the manifests."""
     found = annotations(obj)
     texts = []
-    policy = found.get(_POLICY)
-    if policy and policy not in _POLICIES:
-        texts.append(
-            f"{_POLICY}: {policy!r} is unknown{hint(policy, _POLICIES)}; there are "
-            f"{', '.join(_POLICIES)}"
-        )
     if secret := found.get(_CREDENTIAL):
         try:
             resolution.secret_map({"name": secret}, key_of(obj).namespace)

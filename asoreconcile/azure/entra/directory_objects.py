@@ -48,7 +48,6 @@ from asoreconcile.azure.reconcile.identity.duplicates import require_sole
 from asoreconcile.azure.reconcile.identity.recorded_claim import accept_claim
 from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
 from asoreconcile.azure.reconcile.model.annotations import (
-    CREDENTIAL_FROM,
     EXISTENCE,
     RESOURCE_ID,
 )
@@ -70,6 +69,7 @@ from asoreconcile.azure.reconcile.model.existence import (
     stated_policy,
 )
 from asoreconcile.azure.reconcile.model.external_deletion import RECREATED
+from asoreconcile.azure.reconcile.model.instructions import CREDENTIAL_FROM_ROW
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.writes.deletion import rivals_before_delete
 from asoreconcile.base.objects import (
@@ -381,7 +381,7 @@ def _declares(scope: ReconcileScope, entry_id: str, other: JsonObject) -> bool:
         takes
         and choice in {None, IfExists.ADOPT}
         and wanted.search == have.search
-        and theirs.get(CREDENTIAL_FROM) == mine.get(CREDENTIAL_FROM)
+        and CREDENTIAL_FROM_ROW.text(theirs) == CREDENTIAL_FROM_ROW.text(mine)
     )
 
 

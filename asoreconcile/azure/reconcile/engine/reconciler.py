@@ -4,26 +4,20 @@ A reconcile makes at most one write to Azure or one poll, and never waits.
 """
 
 from collections.abc import Callable
-from enum import Enum
 from typing import NoReturn
 
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass, unusable
 from asoreconcile.azure.reconcile.engine.object_reconciler import ObjectReconciler
 from asoreconcile.azure.reconcile.engine.plan import Step, plan
 from asoreconcile.azure.reconcile.identity.claim import claim, restore_id
+from asoreconcile.azure.reconcile.model import annotation_table
 from asoreconcile.azure.reconcile.model.annotation_bounds import why_unreadable
-from asoreconcile.azure.reconcile.model.annotation_values import unknown_values
 from asoreconcile.azure.reconcile.model.annotations import (
-    DELETION_PROTECTION,
     FINALIZER,
-    FOREIGN_TAGS,
-    ON_IMMUTABLE,
     OPERATOR_NAMESPACE,
-    PAUSED,
     POLLER_ID,
     POLLER_TOKEN,
     RECONCILE_POLICY,
-    WAIT_FOR_REFERENCES,
 )
 from asoreconcile.azure.reconcile.model.conditions import (
     BLOCKED,
@@ -36,15 +30,9 @@ from asoreconcile.azure.reconcile.model.decisions import (
     ReconcileOutcome,
     Stop,
 )
-from asoreconcile.azure.reconcile.model.existence import (
-    IF_EXISTS,
-    IfExists,
-    is_observing,
-)
-from asoreconcile.azure.reconcile.model.pace import why_paused, wrong_values
-from asoreconcile.azure.reconcile.model.policy import LET_GO
-from asoreconcile.azure.reconcile.model.recreation import OnImmutable
-from asoreconcile.azure.reconcile.model.switches import Switch
+from asoreconcile.azure.reconcile.model.existence import is_observing
+from asoreconcile.azure.reconcile.model.pace import why_paused
+from asoreconcile.azure.reconcile.model.policy import LET_GO, RECONCILE_POLICY_ROW
 from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE
 from asoreconcile.azure.reconcile.policies.pause import paused
 from asoreconcile.azure.reconcile.policies.permission import confirm_release
@@ -123,29 +111,18 @@ def _is_let_go_by_namespace(scope: ReconcileScope) -> bool:
     """
     policy, is_held = scope.policy, has_finalizer(scope.patcher.obj, FINALIZER)
     is_kept = policy is not None and not policy.deletes and not scope.is_undecided
-    return is_kept and is_held and RECONCILE_POLICY not in scope.patcher.annotations
+    is_own = RECONCILE_POLICY_ROW.text(scope.patcher.annotations) is not None
+    return is_kept and is_held and not is_own
 
 
 def _report_unknown_values(scope: ReconcileScope) -> None:
-    """Add a sentence about each unknown value of an annotation to the conditions of
+    """Add a sentence about each wrong value of an annotation to the conditions of
     this reconcile, and report each once in an event and the log.
     """
-    operator, patcher, memory = scope.operator, scope.patcher, scope.memory
-    own, inherited = patcher.annotations, scope.namespace_annotations
-    defaults: dict[str, Enum] = {
-        RECONCILE_POLICY: operator.default_policy,
-        DELETION_PROTECTION: Switch.ON,
-        PAUSED: Switch.ON,
-        IF_EXISTS: IfExists.FAIL,
-        WAIT_FOR_REFERENCES: Switch.ON,
-    }
-    if patcher.version.is_arm:
-        defaults[SYNC_MODE] = operator.sync_mode
-        defaults[FOREIGN_TAGS] = operator.foreign_tags
-        defaults[ON_IMMUTABLE] = OnImmutable.KEEP
-    found = unknown_values(own, inherited, defaults)
-    if scope.has_pace:
-        found |= wrong_values(own, inherited)
+    patcher, memory = scope.patcher, scope.memory
+    found = annotation_table.reports(
+        patcher.annotations, scope.namespace_annotations, patcher.version
+    )
     for name, sentence in found.items():
         if sentence not in memory.unknown_values:
             scope.event("Warning", "UnknownAnnotationValue", sentence)
@@ -184,7 +161,7 @@ def await_policy(_: ReconcileScope) -> NoReturn:
     value.
 
     The value, and the known value that is most like it, are added to every condition
-    (`unknown_values`).
+    (`annotation_table.reports`).
     """
     raise ConditionError(
         "The reconcile policy cannot be read",

@@ -35,7 +35,6 @@ from asoreconcile.azure.reconcile.model.annotations import (
     OWNER_GROUP_KIND,
     OWNER_NAME,
     OWNER_UID,
-    PLACEHOLDERS,
     RESOURCE_ID,
     build_label,
 )
@@ -48,6 +47,7 @@ from asoreconcile.azure.reconcile.model.owner import (
     waiting,
     with_owner_reference,
 )
+from asoreconcile.azure.reconcile.model.placeholders import PLACEHOLDERS_ROW
 from asoreconcile.azure.reconcile.model.reach import require_in_reach
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.base.objects import (
@@ -220,7 +220,7 @@ def _metadata(
     kind, namespace = version.group_kind, patcher.key.namespace
     is_granted = partial(scope.operator.is_granted, kind, namespace, arm_id)
     require_in_reach(arm_id, version.arm_type, inherited, is_granted)
-    if PLACEHOLDERS not in patcher.annotations:
+    if PLACEHOLDERS_ROW.text(patcher.annotations) is None:
         # Resolve every input now: an object that cannot be PUT is not claimed yet.
         to_arm(version, spec(obj), name=identity.name, inputs=scope.references)
     claiming.enter_context(scope.operator.claims_under_way.claiming(arm_id))

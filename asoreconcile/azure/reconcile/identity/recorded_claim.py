@@ -21,7 +21,7 @@ from asoreconcile.azure.reconcile.model.claim_record import (
     has_lapsed,
     new_claim,
 )
-from asoreconcile.azure.reconcile.model.existence import IF_EXISTS, will_observe
+from asoreconcile.azure.reconcile.model.existence import will_observe
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.state.memory import ObjectMemory
 from asoreconcile.base.errors import AsoreconcileError, RetryError
@@ -36,8 +36,7 @@ def recorded(scope: ReconcileScope, arm_id: str) -> str:
     patcher, operator, before = scope.patcher, scope.operator, scope.claim
     memory = scope.memory
     own, inherited = patcher.annotations, scope.namespace_annotations
-    is_stated = IF_EXISTS in own or IF_EXISTS in inherited
-    may_write = scope.may_write and not (is_stated and will_observe(own, inherited))
+    may_write = scope.may_write and not will_observe(own, inherited)
     if may_write:
         rivals = require_sole(operator, patcher.version, patcher.obj, arm_id, before)
         # An object that loses by this claim is woken by the event of its write.

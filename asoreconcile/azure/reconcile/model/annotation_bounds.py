@@ -11,32 +11,11 @@ as they are. Pure.
 
 from collections.abc import Iterator, Mapping
 
-from asoreconcile.azure.arm.text_bounds import (
-    ALLOWED_LIST,
-    ARM_ID,
-    PERSONS_ANNOTATION,
-    RECORD,
-)
+from asoreconcile.azure.arm.text_bounds import ARM_ID, PERSONS_ANNOTATION, RECORD
 from asoreconcile.azure.reconcile.model.annotations import (
-    ALLOW_OWNER_CHANGE,
-    ALLOWED_SCOPES,
-    ALLOWED_TYPES,
     CHILD_ID_OVERRIDE,
-    CREDENTIAL_FROM,
-    DELETION_PROTECTION,
-    EXPORTS_AS_CREDENTIALS,
-    FOREIGN_TAGS,
-    IGNORE_FIELDS,
-    MAINTENANCE_WINDOWS,
-    ON_IMMUTABLE,
-    OWN_PREFIX,
-    PAUSED,
-    RECONCILE_AT,
-    RECONCILE_POLICY,
     RECONCILED_AT,
     RESOURCE_ID,
-    SYNC_PERIOD,
-    WAIT_FOR_REFERENCES,
     is_operators_own,
 )
 from asoreconcile.base import objects
@@ -46,33 +25,9 @@ from asoreconcile.base.objects import AnyObject
 TOO_LONG = "(longer than is read)"
 """The text that stands for a value beyond its bound."""
 
+# Of annotations that operators write, with another bound than a record.
 _BOUNDS: Mapping[str, LengthBound] = {
-    **dict.fromkeys(
-        (
-            ALLOW_OWNER_CHANGE,
-            CREDENTIAL_FROM,
-            DELETION_PROTECTION,
-            EXPORTS_AS_CREDENTIALS,
-            FOREIGN_TAGS,
-            IGNORE_FIELDS,
-            MAINTENANCE_WINDOWS,
-            ON_IMMUTABLE,
-            PAUSED,
-            RECONCILE_AT,
-            RECONCILE_POLICY,
-            RECONCILED_AT,
-            SYNC_PERIOD,
-            WAIT_FOR_REFERENCES,
-            # Declared above this module.
-            OWN_PREFIX + "cancel-subscription",
-            OWN_PREFIX + "if-exists",
-            OWN_PREFIX + "rotate-secrets",
-            OWN_PREFIX + "sync-mode",
-        ),
-        PERSONS_ANNOTATION,
-    ),
-    ALLOWED_SCOPES: ALLOWED_LIST,
-    ALLOWED_TYPES: ALLOWED_LIST,
+    RECONCILED_AT: PERSONS_ANNOTATION,
     CHILD_ID_OVERRIDE: ARM_ID,
     RESOURCE_ID: ARM_ID,
 }
@@ -83,7 +38,12 @@ def bound_of(name: str) -> LengthBound | None:
     """Return the bound of an annotation's value; None for annotations of others."""
     if not is_operators_own(name):
         return None
-    return _BOUNDS.get(name, RECORD)
+    # Policies declare their annotations, and read others through this module. Called
+    # only if a text may be too long.
+    from asoreconcile.azure.reconcile.model.annotation_table import TABLE
+
+    row = TABLE.by_name.get(name)
+    return _BOUNDS.get(name, RECORD) if row is None else row.bound
 
 
 def annotations(obj: AnyObject) -> Mapping[str, str]:

@@ -12,7 +12,7 @@ OWN_PREFIX = "asoreconcile/"
 
 FINALIZER = _PREFIX + "finalizer"
 
-# Annotations that users write.
+# Annotations that users write; `annotation_table` has a row for each.
 RECONCILE_POLICY = _PREFIX + "reconcile-policy"
 CREDENTIAL_FROM = _PREFIX + "credential-from"
 DELETION_PROTECTION = OWN_PREFIX + "deletion-protection"
@@ -25,6 +25,8 @@ ALLOW_OWNER_CHANGE = OWN_PREFIX + "allow-owner-change"
 FOREIGN_TAGS = OWN_PREFIX + "foreign-tags"
 IGNORE_FIELDS = OWN_PREFIX + "ignore-fields"
 ON_IMMUTABLE = OWN_PREFIX + "on-immutable"
+ROTATE = OWN_PREFIX + "rotate-secrets"
+CANCEL_SUBSCRIPTION = OWN_PREFIX + "cancel-subscription"
 
 # Annotations of a Namespace that its administrator writes.
 ALLOWED_SCOPES = OWN_PREFIX + "allowed-scopes"
@@ -43,9 +45,6 @@ POLLER_MARK = OWN_PREFIX + "poller-resume-token-mark"
 POLLER_NOTES = (POLLER_TOKEN, POLLER_ID, POLLER_MARK)
 CHILD_ID_OVERRIDE = _PREFIX + "child-resource-id-override"
 AZURE_NAME_FROM_CONFIG = _PREFIX + "azure-name-from-config"
-
-# Few objects have one of these, so that the others cost no more than a look at names.
-PACE = frozenset({PAUSED, MAINTENANCE_WINDOWS, SYNC_PERIOD, RECONCILE_AT})
 
 # The user who wrote the spec, with a mark (`controllers.secret_access`); ASO has none.
 AUTHOR = OWN_PREFIX + "author"

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from enum import Enum
 
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
+from asoreconcile.azure.reconcile.model.annotation_row import Annotation, choice
 from asoreconcile.azure.reconcile.model.annotations import (
     EXISTENCE,
     OWN_PREFIX,
@@ -34,6 +35,18 @@ class IfExists(Enum):
     FAIL = "fail"  # a condition says that it exists
 
 
+IF_EXISTS_ROW: Annotation[IfExists] = Annotation(
+    IF_EXISTS,
+    says="what happens if the resource is there before the object; asked once, when "
+    "the object is created",
+    values="`adopt`, `adopt-if-same`, `observe` or `fail`",
+    effect="a resource that is there is left alone",
+    parse=choice(IfExists),
+    # Its author meant to forbid something.
+    if_wrong=IfExists.FAIL,
+)
+
+
 def stated_policy(
     own: Mapping[str, str], inherited: Mapping[str, str]
 ) -> IfExists | None:
@@ -42,11 +55,9 @@ def stated_policy(
 
     An unknown value counts as `fail`, because its author meant to forbid something.
     """
-    value = own.get(IF_EXISTS) or inherited.get(IF_EXISTS)
-    try:
-        return IfExists(value) if value else None
-    except ValueError:
-        return IfExists.FAIL
+    if not IF_EXISTS_ROW.stated(own, inherited):
+        return None
+    return IF_EXISTS_ROW.value(own, inherited, IfExists.ADOPT)
 
 
 def is_undecided(own: Mapping[str, str]) -> bool:

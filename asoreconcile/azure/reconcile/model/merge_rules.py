@@ -6,14 +6,59 @@ Rules: OW-1, OW-2, OW-8.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from asoreconcile.azure.catalogue.ignored_fields import ignored_fields
+from asoreconcile.azure.catalogue.ignored_fields import (
+    IgnoredFieldError,
+    check_paths,
+    ignored_fields,
+)
 from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.catalogue.type_facts import MovingValue, facts_of
-from asoreconcile.azure.reconcile.model.annotations import FOREIGN_TAGS, IGNORE_FIELDS
+from asoreconcile.azure.reconcile.model.annotation_row import (
+    Annotation,
+    Whose,
+)
+from asoreconcile.azure.reconcile.model.annotations import IGNORE_FIELDS
 from asoreconcile.azure.reconcile.model.merged_body import MergeRules
-from asoreconcile.azure.reconcile.model.sync_mode import ForeignTags
+from asoreconcile.azure.reconcile.model.sync_mode import (
+    FOREIGN_TAGS_ROW,
+    ForeignTags,
+)
 from asoreconcile.base.objects import GroupKind, JsonObject, ObjectKey, key_of, spec
 
+
+def parse_ignored(text: str) -> str:
+    """Return a list of paths as it is written. Raises ValueError for a text that cannot
+    be read as a list of paths.
+    """
+    try:
+        check_paths(text)
+    except IgnoredFieldError as error:
+        raise ValueError(str(error)) from error
+    return text
+
+
+def _check_ignored(version: KindVersion, text: str) -> None:
+    try:
+        ignored_fields(version, text)
+    except IgnoredFieldError as error:
+        raise ValueError(str(error)) from error
+
+
+IGNORE_FIELDS_ROW: Annotation[str] = Annotation(
+    IGNORE_FIELDS,
+    says="fields of the spec that only the first PUT sets; later PUTs leave them as "
+    "Azure has them. The lists of object, Namespace and operator add up",
+    values="paths such as `spec.tags.costcenter`, separated by commas",
+    effect="nothing is written in Azure",
+    parse=parse_ignored,
+    whose=Whose.TOGETHER,
+    holds_writes=True,
+    setting="ASORECONCILE_IGNORE_FIELDS",
+    default="",
+    check=_check_ignored,
+    is_arm_only=True,
+    changes_put=True,
+)
 AUTOSCALE_SETTING = GroupKind("insights.azure.com", "AutoscaleSetting")
 
 
@@ -30,22 +75,22 @@ def merge_rules(
 
     own, inherited: the annotations of the object and of its Namespace. foreign_tags,
     ignore_fields: the operator's settings. autoscaled: the result of `autoscaled_by`.
-    Raises IgnoredFieldError for a path of the object that its kind does not have.
+    Raises IgnoredFieldError for a path of the object that its kind does not have, and
+    for a list that cannot be read: a misspelt path must not let a PUT overwrite the
+    field.
     """
+    if why := "; ".join(IGNORE_FIELDS_ROW.reports(own, inherited, version)):
+        raise IgnoredFieldError(why)
     moving = facts_of(version.arm_type).moving
-    value = own.get(FOREIGN_TAGS) or inherited.get(FOREIGN_TAGS)
-    try:
-        mode = ForeignTags(value) if value else foreign_tags
-    except ValueError:
-        mode = ForeignTags.KEEP  # which the author may have meant
+    mode = FOREIGN_TAGS_ROW.value(own, inherited, foreign_tags)
     has_tags = any(field.path == ("tags",) for field in version.table.fields)
     return MergeRules(
         keeps_tags=has_tags and mode is ForeignTags.KEEP,
         looks_first=mode is ForeignTags.KEEP,
         ignored=ignored_fields(
             version,
-            own.get(IGNORE_FIELDS) or "",
-            (inherited.get(IGNORE_FIELDS) or "", ignore_fields),
+            IGNORE_FIELDS_ROW.text(own) or "",
+            (IGNORE_FIELDS_ROW.text(inherited) or "", ignore_fields),
         ),
         moving=moving if autoscaled is None else (*moving, autoscaled),
     )

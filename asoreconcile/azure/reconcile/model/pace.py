@@ -4,11 +4,17 @@ sync period, reconcile now. Pure.
 Rule: OW-7.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 
 import attrs
 
+from asoreconcile.azure.reconcile.model.annotation_row import (
+    Annotation,
+    Whose,
+    any_text,
+    choice,
+)
 from asoreconcile.azure.reconcile.model.annotations import (
     MAINTENANCE_WINDOWS,
     PAUSED,
@@ -17,11 +23,11 @@ from asoreconcile.azure.reconcile.model.annotations import (
     SYNC_PERIOD,
 )
 from asoreconcile.azure.reconcile.model.maintenance_windows import (
-    WindowError,
+    Window,
     opens_at,
     parse_windows,
 )
-from asoreconcile.azure.reconcile.model.switches import switched_by
+from asoreconcile.azure.reconcile.model.switches import Switch, switched_by
 from asoreconcile.resources.values import parse_duration_text
 
 OUTSIDE_WINDOW = "OutsideMaintenanceWindow"
@@ -30,15 +36,78 @@ _LEAST_SECONDS = 60.0
 _NEVER = "never"
 
 
+def parse_period(text: str) -> float | None:
+    """Return the seconds of a sync period; None for `never`. Raises ValueError."""
+    if text == _NEVER:
+        return None
+    try:
+        seconds = parse_duration_text(text.strip()).total_seconds()
+    except ValueError:
+        raise ValueError(
+            f"{text!r} is no period: write it as 15m or 6h, or write never"
+        ) from None
+    if seconds < _LEAST_SECONDS:
+        raise ValueError(f"{text!r} is too short: write 1m or more")
+    return seconds
+
+
+RECONCILE_AT_ROW: Annotation[str] = Annotation(
+    RECONCILE_AT,
+    says="when the value changes, the object is reconciled now",
+    values="any text",
+    effect="the value causes no reconcile",
+    parse=any_text,
+    whose=Whose.OBJECT,
+    in_deletion=True,
+    # It asks for one action, here and now.
+    is_exported=False,
+)
+SYNC_PERIOD_ROW: Annotation[float | None] = Annotation(
+    SYNC_PERIOD,
+    says="how often a Ready object is looked at",
+    values="`1m` or more, such as `6h`, or `never`",
+    effect="the operator's period is used",
+    parse=parse_period,
+    setting="AZURE_SYNC_PERIOD",
+    default=3600.0,
+)
+MAINTENANCE_WINDOWS_ROW: Annotation[tuple[Window, ...]] = Annotation(
+    MAINTENANCE_WINDOWS,
+    says="when something may be changed in Azure",
+    values="windows such as `0 2 * * sat 4h Europe/Berlin`, separated by semicolons",
+    effect="no window opens",
+    parse=parse_windows,
+    holds_writes=True,
+    in_deletion=True,
+)
+PAUSED_ROW: Annotation[Switch] = Annotation(
+    PAUSED,
+    says="nothing is read or changed in Azure",
+    values="`true`",
+    effect="the object is paused",
+    parse=choice(Switch),
+    whose=Whose.EITHER,
+    if_wrong=Switch.ON,
+    default=Switch.OFF,
+    holds_writes=True,
+    in_deletion=True,
+)
+# Few objects have one of these, so that the others cost no more than a look at names.
+PACE = frozenset(
+    row.name
+    for row in (RECONCILE_AT_ROW, SYNC_PERIOD_ROW, MAINTENANCE_WINDOWS_ROW, PAUSED_ROW)
+)
+
+
 def unhandled_request(own: Mapping[str, str]) -> str:
     """Return the value of `reconcile-at` that no reconcile has handled yet, or ""."""
-    asked = own.get(RECONCILE_AT) or ""
+    asked = RECONCILE_AT_ROW.value(own, {}, "") or ""
     return asked if asked != own.get(RECONCILED_AT) else ""
 
 
 def why_paused(own: Mapping[str, str], inherited: Mapping[str, str]) -> str:
     """Return why an object is paused and how to resume it, or ""."""
-    switch = switched_by(own, inherited, PAUSED)
+    switch = switched_by(own, inherited, PAUSED_ROW)
     if not switch:
         return ""
     return (
@@ -67,14 +136,14 @@ def closed_at(
     now: a time with its zone. Windows that cannot be read count as closed, because
     their author meant to forbid changes at some time.
     """
-    text = own.get(MAINTENANCE_WINDOWS) or inherited.get(MAINTENANCE_WINDOWS)
-    if not text or unhandled_request(own):
+    stated = MAINTENANCE_WINDOWS_ROW.stated(own, inherited)
+    if not stated or unhandled_request(own):
         return None
+    text = stated[0].text
     override = f"To change it now, set {RECONCILE_AT} to a new value"
-    try:
-        opens = opens_at(parse_windows(text), now)
-    except WindowError as error:
-        return Closed(None, f"annotation {MAINTENANCE_WINDOWS}: {error}. {override}")
+    if why := MAINTENANCE_WINDOWS_ROW.problem(text):
+        return Closed(None, f"annotation {MAINTENANCE_WINDOWS}: {why}. {override}")
+    opens = opens_at(parse_windows(text), now)
     if opens is None:
         return None
     return Closed(
@@ -84,53 +153,14 @@ def closed_at(
     )
 
 
-def parse_period(text: str) -> float | None:
-    """Return the seconds of a sync period; None for `never`. Raises ValueError."""
-    if text == _NEVER:
-        return None
-    try:
-        seconds = parse_duration_text(text.strip()).total_seconds()
-    except ValueError:
-        raise ValueError(
-            f"{text!r} is no period: write it as 15m or 6h, or write never"
-        ) from None
-    if seconds < _LEAST_SECONDS:
-        raise ValueError(f"{text!r} is too short: write 1m or more")
-    return seconds
-
-
 def period_of(
     own: Mapping[str, str], inherited: Mapping[str, str], default: float | None
 ) -> float | None:
     """Return the sync period in force, in seconds; None if there are no syncs.
 
-    A value that cannot be read counts as absent; `wrong_values` reports it.
+    A value that cannot be read counts as absent (`annotation_table.reports` says so).
     """
-    text = own.get(SYNC_PERIOD) or inherited.get(SYNC_PERIOD)
-    try:
-        return parse_period(text) if text else default
-    except ValueError:
+    stated = SYNC_PERIOD_ROW.stated(own, inherited)
+    if not stated or SYNC_PERIOD_ROW.problem(stated[0].text):
         return default
-
-
-def wrong_values(
-    own: Mapping[str, str], inherited: Mapping[str, str]
-) -> dict[str, str]:
-    """Return a sentence for each value that cannot be read, by annotation."""
-    found = {}
-    period = own.get(SYNC_PERIOD) or inherited.get(SYNC_PERIOD)
-    if period and (why := problem_in(parse_period, period)):
-        found[SYNC_PERIOD] = f"{SYNC_PERIOD}: {why}. The operator's period is used"
-    windows = own.get(MAINTENANCE_WINDOWS) or inherited.get(MAINTENANCE_WINDOWS)
-    if windows and (why := problem_in(parse_windows, windows)):
-        found[MAINTENANCE_WINDOWS] = f"{MAINTENANCE_WINDOWS}: {why}. No window opens"
-    return found
-
-
-def problem_in(parse: Callable[[str], object], text: str) -> str:
-    """Return what is wrong with a text, by the error of its parser, or ""."""
-    try:
-        parse(text)
-    except ValueError as error:
-        return str(error)
-    return ""
+    return parse_period(stated[0].text)

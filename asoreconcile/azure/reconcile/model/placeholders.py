@@ -14,9 +14,15 @@ from typing import Any
 import attrs
 
 from asoreconcile.azure.arm.condition_error import ConditionError, unusable
+from asoreconcile.azure.arm.text_bounds import RECORD
 from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.catalogue.tables import Table
 from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
+from asoreconcile.azure.reconcile.model.annotation_row import (
+    Annotation,
+    Whose,
+    any_text,
+)
 from asoreconcile.azure.reconcile.model.annotations import PLACEHOLDERS
 from asoreconcile.azure.reconcile.model.existence import will_observe
 from asoreconcile.azure.reconcile.model.merged_body import with_value
@@ -26,6 +32,20 @@ from asoreconcile.base.objects import GroupKind, JsonObject, dig, metadata, spec
 _TEXT, _ADDRESS = "placeholder", "0.0.0.0"
 _NOWHERE = (
     "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/placeholder"
+)
+
+PLACEHOLDERS_ROW: Annotation[str] = Annotation(
+    PLACEHOLDERS,
+    says="the required fields that the webhook has filled in, because the object only "
+    "observes; nothing is sent to Azure while one is named. Remove the annotation if "
+    "the values are right as they are",
+    values="paths, written by the webhook",
+    effect="nothing is written in Azure",
+    parse=any_text,
+    whose=Whose.OBJECT,
+    holds_writes=True,
+    bound=RECORD,
+    is_arm_only=True,
 )
 
 # The fields that say which resource is read: their author writes them.

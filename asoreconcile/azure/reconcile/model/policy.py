@@ -5,6 +5,7 @@ Pure.
 from collections.abc import Mapping
 from enum import Enum
 
+from asoreconcile.azure.reconcile.model.annotation_row import Annotation, choice
 from asoreconcile.azure.reconcile.model.annotations import RECONCILE_POLICY
 
 
@@ -30,7 +31,35 @@ LET_GO = (
     f"To remove only this object, annotate it with {RECONCILE_POLICY}: detach-on-delete"
 )
 # Policies that differ only at a deletion.
-_QUIET = {None, "", Policy.MANAGE.value, Policy.DETACH_ON_DELETE.value}
+_QUIET = {"", Policy.MANAGE.value, Policy.DETACH_ON_DELETE.value}
+
+
+def _matter(text: str, deleting: bool) -> str:
+    """Return the part of a policy whose change needs a reconcile.
+
+    A change to or from `skip` is a reason (R6.1, R6.3), and so is a change to or from
+    an unknown value, which must be reported. For an object that is being deleted every
+    change is a reason, because it may wait for `detach-on-delete`.
+    """
+    return text if deleting or text not in _QUIET else ""
+
+
+RECONCILE_POLICY_ROW: Annotation[Policy] = Annotation(
+    RECONCILE_POLICY,
+    says="what is written to Azure: with `skip` the resource is only read, with "
+    "`detach-on-delete` it stays when the object is deleted",
+    values="`manage`, `skip` or `detach-on-delete`",
+    effect="nothing is written or deleted in Azure",
+    parse=choice(Policy),
+    # An unknown value may have been meant to protect the resource (R1.7).
+    if_wrong=None,
+    holds_writes=True,
+    setting="DEFAULT_RECONCILE_POLICY",
+    default=Policy.MANAGE,
+    in_deletion=True,
+    matter=_matter,
+    wakes_rivals=True,
+)
 
 
 def policy_of(
@@ -39,27 +68,8 @@ def policy_of(
     """Return the policy in force; None if its value is unknown.
 
     An unknown value may have been meant to protect the resource, so nothing may be
-    written or deleted (`annotation_values` reports it).
+    written or deleted (`annotation_table.reports` says so).
 
     own, inherited: the annotations of the object and of its Namespace. Rule: R1.7.
     """
-    value = own.get(RECONCILE_POLICY) or inherited.get(RECONCILE_POLICY)
-    try:
-        return Policy(value) if value else default
-    except ValueError:
-        return None
-
-
-def concerns(
-    before: Mapping[str, str], after: Mapping[str, str], *, deleting: bool
-) -> bool:
-    """Return whether a change of a policy annotation is a reason for a reconcile.
-
-    A change to or from `skip` is a reason (R6.1, R6.3), and so is a change to or from
-    an unknown value, which must be reported. For an object that is being deleted every
-    change is a reason, because it may wait for `detach-on-delete`.
-    """
-    old, new = before.get(RECONCILE_POLICY), after.get(RECONCILE_POLICY)
-    if old == new:
-        return False
-    return deleting or not {old, new} <= _QUIET
+    return RECONCILE_POLICY_ROW.value(own, inherited, default)

@@ -5,10 +5,11 @@ The annotation is a switch on the object or on its Namespace (`switches`). Rule:
 
 from collections.abc import Mapping, Sequence
 
+from asoreconcile.azure.reconcile.model.annotation_row import Annotation, Whose, choice
 from asoreconcile.azure.reconcile.model.annotations import DELETION_PROTECTION
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.model.policy import LET_GO
-from asoreconcile.azure.reconcile.model.switches import switched_by
+from asoreconcile.azure.reconcile.model.switches import Switch, switched_by
 from asoreconcile.base.printable import listed
 
 PROTECTED = "DeletionProtected"
@@ -17,11 +18,33 @@ PROTECTED = "DeletionProtected"
 _SHOWN = 5
 
 
+def _matter(text: str, deleting: bool) -> bool:
+    """Return the part of the switch whose change needs a reconcile: none while the
+    object is not being deleted.
+    """
+    return deleting and text not in {"", Switch.OFF.value}
+
+
+DELETION_PROTECTION_ROW: Annotation[Switch] = Annotation(
+    DELETION_PROTECTION,
+    says="the resource is never deleted in Azure",
+    values="`true`",
+    effect="the resource is protected",
+    parse=choice(Switch),
+    whose=Whose.EITHER,
+    if_wrong=Switch.ON,
+    default=Switch.OFF,
+    in_deletion=True,
+    matter=_matter,
+    wakes_containers=True,
+)
+
+
 def why_held(own: Mapping[str, str], inherited: Mapping[str, str]) -> str:
     """Return why an object's resource is protected from deletion and how to lift the
     protection, or "".
     """
-    switch = switched_by(own, inherited, DELETION_PROTECTION)
+    switch = switched_by(own, inherited, DELETION_PROTECTION_ROW)
     if not switch:
         return ""
     return (

@@ -8,7 +8,65 @@ from collections.abc import Callable, Mapping
 
 from asoreconcile.azure.arm import ids
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
+from asoreconcile.azure.arm.text_bounds import ALLOWED_LIST
+from asoreconcile.azure.reconcile.model.annotation_row import (
+    Annotation,
+    Whose,
+)
 from asoreconcile.azure.reconcile.model.annotations import ALLOWED_SCOPES, ALLOWED_TYPES
+
+
+def parse_scopes(text: str) -> list[str]:
+    """Return the scopes of a list. Raises ValueError."""
+    scopes = _parts(text)
+    if wrong := [one for one in scopes if not one.startswith("/")]:
+        raise ValueError(f"{wrong[0]!r} is not a scope: write an id, from its slash on")
+    return scopes
+
+
+def parse_types(text: str) -> list[str]:
+    """Return the resource types and providers of a list. Raises ValueError."""
+    types = _parts(text)
+    for one in types:
+        provider = one.partition("/")[0]
+        if "." not in provider or one.startswith("/"):
+            raise ValueError(
+                f"{one!r} is not a resource type: write it as Microsoft.Storage, or as "
+                "Microsoft.Network/virtualNetworks"
+            )
+    return types
+
+
+def _parts(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+ALLOWED_SCOPES_ROW: Annotation[list[str]] = Annotation(
+    ALLOWED_SCOPES,
+    says="the ids that the Namespace's objects may write in Azure, with those below; "
+    "an empty list allows none",
+    values="ids, separated by commas",
+    effect="nothing is written or deleted in Azure",
+    parse=parse_scopes,
+    whose=Whose.NAMESPACE,
+    holds_writes=True,
+    bound=ALLOWED_LIST,
+    counts_empty=True,
+    in_deletion=True,
+)
+ALLOWED_TYPES_ROW: Annotation[list[str]] = Annotation(
+    ALLOWED_TYPES,
+    says="the resource types that the Namespace's objects may write; an empty list "
+    "allows none",
+    values="types or providers, separated by commas",
+    effect="what it misspells is not allowed",
+    parse=parse_types,
+    whose=Whose.NAMESPACE,
+    holds_writes=True,
+    bound=ALLOWED_LIST,
+    counts_empty=True,
+    in_deletion=True,
+)
 
 
 def require_in_reach(
@@ -47,24 +105,19 @@ def why_out_of_reach(
     provider those of all its types. A list that is empty or invalid allows nothing,
     because it was meant to restrict the Namespace.
     """
-    types = _listed(inherited, ALLOWED_TYPES)
-    scopes = _listed(inherited, ALLOWED_SCOPES)
-    if types is not None and not _is_within(arm_type, types):
+    types, scopes = (
+        row.text(inherited) for row in (ALLOWED_TYPES_ROW, ALLOWED_SCOPES_ROW)
+    )
+    # No resource has a type that a list misspells.
+    if types is not None and not _is_within(arm_type, _parts(types)):
         return f"{ALLOWED_TYPES} of the Namespace does not allow type {arm_type}"
     if scopes is None or not arm_id:
         return ""
-    if wrong := [one for one in scopes if not one.startswith("/")]:
-        return f"{ALLOWED_SCOPES} of the Namespace: {wrong[0]!r} is not a scope"
-    if not _is_within(arm_id, scopes) and not is_granted():
+    if why := ALLOWED_SCOPES_ROW.problem(scopes):
+        return f"{ALLOWED_SCOPES} of the Namespace: {why}"
+    if not _is_within(arm_id, _parts(scopes)) and not is_granted():
         return f"{ALLOWED_SCOPES} of the Namespace does not allow {arm_id}"
     return ""
-
-
-def _listed(inherited: Mapping[str, str], name: str) -> list[str] | None:
-    text = inherited.get(name)
-    if text is None:
-        return None
-    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def _is_within(name: str, allowed: list[str]) -> bool:

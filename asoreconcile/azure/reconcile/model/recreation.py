@@ -11,6 +11,7 @@ from enum import Enum
 import attrs
 
 from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
+from asoreconcile.azure.reconcile.model.annotation_row import Annotation, Whose, choice
 from asoreconcile.azure.reconcile.model.annotations import (
     ON_IMMUTABLE,
     RECREATION,
@@ -28,6 +29,20 @@ class OnImmutable(Enum):
 
     KEEP = "keep"  # the condition names the field
     RECREATE = "recreate"  # the resource is deleted and made again
+
+
+ON_IMMUTABLE_ROW: Annotation[OnImmutable] = Annotation(
+    ON_IMMUTABLE,
+    says="what happens if Azure does not let a field be changed: `recreate` deletes "
+    "the resource and makes it again, `keep` names the field in the condition",
+    values="`keep` or `recreate`",
+    effect="no resource is made again",
+    parse=choice(OnImmutable),
+    whose=Whose.OBJECT,
+    if_wrong=OnImmutable.KEEP,
+    default=OnImmutable.KEEP,
+    is_arm_only=True,
+)
 
 
 class Stage(Enum):
@@ -54,7 +69,8 @@ def is_asked_for(own: Mapping[str, str]) -> bool:
     """Return whether the object's annotations permit that its resource is deleted and
     made again.
     """
-    return own.get(ON_IMMUTABLE) == OnImmutable.RECREATE.value
+    choice_made = ON_IMMUTABLE_ROW.value(own, {}, OnImmutable.KEEP)
+    return choice_made is OnImmutable.RECREATE
 
 
 def says_deleting(own: Mapping[str, str]) -> bool:

@@ -11,6 +11,7 @@ from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.azure.arm.provisioning_state import FAILURE
 from asoreconcile.azure.catalogue.type_facts import facts_of
 from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
+from asoreconcile.azure.reconcile.model.annotation_row import Annotation, choice
 from asoreconcile.azure.reconcile.model.annotations import (
     RESOURCE_ID,
     WAIT_FOR_REFERENCES,
@@ -25,6 +26,17 @@ from asoreconcile.base.objects import JsonObject, status
 WAITING_FOR_REFERENCE = "WaitingForReference"
 PATIENCE_SECONDS = 600.0
 
+WAIT_FOR_REFERENCES_ROW: Annotation[Switch] = Annotation(
+    WAIT_FOR_REFERENCES,
+    says="with `false` a PUT is sent before what its spec refers to is in Azure",
+    values="`true` or `false`",
+    effect="the object waits for what it refers to",
+    parse=choice(Switch),
+    if_wrong=Switch.ON,
+    setting="ASORECONCILE_WAIT_FOR_REFERENCES",
+    default=Switch.ON,
+)
+
 
 def waits_for_references(
     own: Mapping[str, str], inherited: Mapping[str, str], *, default: bool
@@ -34,8 +46,8 @@ def waits_for_references(
 
     Any value but `false` means that it waits.
     """
-    value = own.get(WAIT_FOR_REFERENCES) or inherited.get(WAIT_FOR_REFERENCES)
-    return value != Switch.OFF.value if value else default
+    of_operator = Switch.ON if default else Switch.OFF
+    return WAIT_FOR_REFERENCES_ROW.value(own, inherited, of_operator) is Switch.ON
 
 
 def is_far_enough(arm_type: str, target: JsonObject, *, is_accepted: bool) -> bool:

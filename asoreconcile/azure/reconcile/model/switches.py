@@ -8,6 +8,8 @@ value.
 from collections.abc import Mapping
 from enum import Enum
 
+from asoreconcile.azure.reconcile.model.annotation_row import Annotation
+
 
 class Switch(Enum):
     """The values of a switch."""
@@ -16,16 +18,20 @@ class Switch(Enum):
     OFF = "false"
 
 
-def is_on(annotations: Mapping[str, str], name: str) -> bool:
+def is_on(annotations: Mapping[str, str], row: Annotation[Switch]) -> bool:
     """Return whether annotations of an object or a Namespace switch something on."""
-    value = annotations.get(name)
-    return bool(value) and value != Switch.OFF.value
+    text = row.text(annotations)
+    return text is not None and row.meaning(text) is Switch.ON
 
 
-def switched_by(own: Mapping[str, str], inherited: Mapping[str, str], name: str) -> str:
+def switched_by(
+    own: Mapping[str, str], inherited: Mapping[str, str], row: Annotation[Switch]
+) -> str:
     """Return the annotation that switches something on for an object, in words: its own
     or its Namespace's; "" if it is not switched on.
     """
-    if is_on(own, name):
-        return f"the annotation {name}"
-    return f"the annotation {name} on the Namespace" if is_on(inherited, name) else ""
+    for one in row.stated(own, inherited):
+        if row.meaning(one.text) is Switch.ON:
+            where = " on the Namespace" if one.on_namespace else ""
+            return f"the annotation {row.name}{where}"
+    return ""

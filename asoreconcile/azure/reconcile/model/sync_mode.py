@@ -5,7 +5,8 @@ decide (D11).
 from collections.abc import Mapping
 from enum import Enum
 
-from asoreconcile.azure.reconcile.model.annotations import OWN_PREFIX
+from asoreconcile.azure.reconcile.model.annotation_row import Annotation, choice
+from asoreconcile.azure.reconcile.model.annotations import FOREIGN_TAGS, OWN_PREFIX
 
 SYNC_MODE = OWN_PREFIX + "sync-mode"
 
@@ -19,6 +20,21 @@ class SyncMode(Enum):
     PUT = "put"  # as ASO does: each sync is a PUT
     COMPARE = "compare"  # each sync is a GET; a PUT repairs differences
     REPORT = "report"  # each sync is a GET; differences are reported only
+
+
+SYNC_MODE_ROW: Annotation[SyncMode] = Annotation(
+    SYNC_MODE,
+    says="how a sync looks for differences: `compare` reads and repairs them by a PUT, "
+    "`report` only reads and reports them, `put` sends a PUT each time",
+    values="`put`, `compare` or `report`",
+    effect="syncs only report",
+    parse=choice(SyncMode),
+    # It may have been meant to protect what others wrote in Azure.
+    if_wrong=SyncMode.REPORT,
+    setting="ASORECONCILE_SYNC_MODE",
+    default=SyncMode.COMPARE,
+    is_arm_only=True,
+)
 
 
 class BulkReads(Enum):
@@ -50,6 +66,20 @@ class ForeignTags(Enum):
     REPLACE = "replace"  # as ASO does: the PUT removes them
 
 
+FOREIGN_TAGS_ROW: Annotation[ForeignTags] = Annotation(
+    FOREIGN_TAGS,
+    says="what a PUT does with tags in Azure that the object never declared",
+    values="`keep` or `replace`",
+    effect="foreign tags are kept",
+    parse=choice(ForeignTags),
+    if_wrong=ForeignTags.KEEP,
+    setting="ASORECONCILE_FOREIGN_TAGS",
+    default=ForeignTags.KEEP,
+    is_arm_only=True,
+    changes_put=True,
+)
+
+
 def sync_mode_of(
     own: Mapping[str, str], inherited: Mapping[str, str], default: SyncMode
 ) -> SyncMode:
@@ -59,8 +89,4 @@ def sync_mode_of(
     An unknown value counts as `report`: it may have been meant to protect what others
     wrote in Azure.
     """
-    value = own.get(SYNC_MODE) or inherited.get(SYNC_MODE)
-    try:
-        return SyncMode(value) if value else default
-    except ValueError:
-        return SyncMode.REPORT
+    return SYNC_MODE_ROW.value(own, inherited, default) or SyncMode.REPORT

@@ -24,8 +24,11 @@ from asoreconcile.azure.middleware.declared import TAGS, names_at
 from asoreconcile.azure.middleware.extension_points import MODIFY_PAYLOAD
 from asoreconcile.azure.middleware.requests import ModifyPayload
 from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
-from asoreconcile.azure.reconcile.model.annotation_values import unreadable_policy
-from asoreconcile.azure.reconcile.model.annotations import RECONCILE_POLICY
+from asoreconcile.azure.reconcile.model.annotation_table import (
+    report_on,
+    reports,
+    without_effect,
+)
 from asoreconcile.azure.reconcile.model.differences import HIDDEN
 from asoreconcile.azure.reconcile.model.drift_baseline import (
     OBSERVED,
@@ -41,7 +44,11 @@ from asoreconcile.azure.reconcile.model.merge_rules import (
 )
 from asoreconcile.azure.reconcile.model.merged_body import MergedBody, merged
 from asoreconcile.azure.reconcile.model.owner import owner_reference
-from asoreconcile.azure.reconcile.model.policy import Policy, policy_of
+from asoreconcile.azure.reconcile.model.policy import (
+    RECONCILE_POLICY_ROW,
+    Policy,
+    policy_of,
+)
 from asoreconcile.azure.reconcile.model.protection import why_held
 from asoreconcile.azure.reconcile.model.recreation import is_asked_for
 from asoreconcile.azure.reconcile.planning.dry_run import ManifestObjects, ReadOnlyArm
@@ -138,8 +145,12 @@ class Planner:
         version = self.catalogue.version(gvk_of(obj))
         key = key_of(obj)
         owner = _owner(version, obj)
+        own, inherited = annotations(obj), self._inherited(obj)
+        found = reports(own, inherited, version).values()
         plan = PlannedChange(
-            version.group_kind, key.namespace, key.name, "cannot tell", owner=owner
+            *(version.group_kind, key.namespace, key.name, "cannot tell"),
+            owner=owner,
+            remarks=tuple(dict.fromkeys([*found, *without_effect(own)])),
         )
         outside = self.outside.get(version.group_kind)
         if not version.is_arm and outside is None:
@@ -315,10 +326,10 @@ class Planner:
             return "the object only observes"
         policy = policy_of(annotations(obj), inherited, Policy.MANAGE)
         if policy is None:
-            return unreadable_policy(annotations(obj), inherited)
+            return report_on(RECONCILE_POLICY_ROW, annotations(obj), inherited)
         if policy.writes:
             return ""
-        whose = "object" if annotations(obj).get(RECONCILE_POLICY) else "namespace"
+        whose = "object" if RECONCILE_POLICY_ROW.text(annotations(obj)) else "namespace"
         return f"the reconcile policy of the {whose} is skip"
 
 

@@ -18,11 +18,16 @@ from asoreconcile.azure.catalogue.inputs import InputReference, inputs_of
 from asoreconcile.azure.catalogue.kinds import Catalogue, KindVersion
 from asoreconcile.azure.catalogue.reserved import NAMESPACE_SECRET, STAND_IN_PREFIX
 from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
-from asoreconcile.azure.reconcile.model.annotation_values import unreadable_policy
+from asoreconcile.azure.reconcile.model.annotation_row import Stated, shown
+from asoreconcile.azure.reconcile.model.annotation_table import (
+    in_force,
+    report_on,
+    reports,
+    without_effect,
+)
 from asoreconcile.azure.reconcile.model.annotations import (
     CREDENTIAL_FROM,
     FINALIZER,
-    IGNORE_FIELDS,
     OWN_CREDENTIAL,
     POLLER_ID,
     POLLER_TOKEN,
@@ -31,7 +36,10 @@ from asoreconcile.azure.reconcile.model.annotations import (
     RESOURCE_ID,
 )
 from asoreconcile.azure.reconcile.model.conditions import READY, is_ready, ready_of
+from asoreconcile.azure.reconcile.model.instructions import CREDENTIAL_FROM_ROW
+from asoreconcile.azure.reconcile.model.merge_rules import IGNORE_FIELDS_ROW
 from asoreconcile.azure.reconcile.model.owner import owner_reference
+from asoreconcile.azure.reconcile.model.policy import RECONCILE_POLICY_ROW
 from asoreconcile.azure.reconcile.planning.advice import (
     BESIDE_READY,
     UNSEEN,
@@ -128,6 +136,7 @@ class Explanation:
     next_try: str
     advice: str
     warnings: tuple[str, ...]
+    annotations: tuple[str, ...] = ()
 
     def lines(self) -> Iterator[str]:
         """Return the lines to print on a terminal."""
@@ -148,6 +157,8 @@ class Explanation:
         for name, links in (("Owners", self.owners), ("Inputs", self.inputs)):
             for link in links:
                 yield f"{name + ':':12}{link.role} {link.name}: {link.state}"
+        for one in self.annotations:
+            yield f"{'Annotation:':12}{one}"
         for event in self.events:
             yield f"{'Event:':12}{self._shortened(event)}"
 
@@ -169,15 +180,12 @@ def explain(
     cluster: ClusterView,
     *,
     now: datetime,
-    warnings: Sequence[str] = (),
 ) -> Explanation:
     """Return the explanation of an object.
 
     Blocking: reads the object's dependencies. Raises the client's errors, and
     NotInCatalogueError or UnknownVersionError for an object that is not an Azure
     object.
-
-    warnings: sentences about problems that Ready does not show.
     """
     version = catalogue.version(gvk_of(obj))
     key = key_of(obj)
@@ -229,7 +237,8 @@ def explain(
         events=tuple(_event(one, now) for one in events[-_SHOWN_EVENTS:]),
         next_try=asked or ("" if is_done or state else _RETRIES.get(severity, "")),
         advice=advice,
-        warnings=(*_beside_ready(obj), *warnings),
+        warnings=(*_beside_ready(obj), *_wrong_annotations(version, obj, inherited)),
+        annotations=tuple(_annotations(obj, inherited)),
     )
 
 
@@ -268,18 +277,41 @@ def _azure(obj: JsonObject) -> str:
 
 def _policy(obj: JsonObject, of_namespace: JsonObject) -> str:
     own = annotations(obj)
-    if unreadable := unreadable_policy(own, of_namespace):
+    if unreadable := report_on(RECONCILE_POLICY_ROW, own, of_namespace):
         return unreadable
-    if own.get(RECONCILE_POLICY):
-        return f"{own[RECONCILE_POLICY]} (of the object)"
-    inherited = of_namespace.get(RECONCILE_POLICY)
-    return f"{inherited} (of the namespace)" if inherited else ""
+    return "; ".join(map(_stated, RECONCILE_POLICY_ROW.stated(own, of_namespace)))
+
+
+def _stated(one: Stated) -> str:
+    return f"{one.text} (of the {'namespace' if one.on_namespace else 'object'})"
+
+
+def _annotations(obj: JsonObject, of_namespace: JsonObject) -> Iterator[str]:
+    """Yield the annotations that count for the object, except those that the
+    explanation shows otherwise.
+    """
+    for row, one in in_force(annotations(obj), of_namespace):
+        if row not in (RECONCILE_POLICY_ROW, IGNORE_FIELDS_ROW, CREDENTIAL_FROM_ROW):
+            text = attrs.evolve(one, text=shown(one.text) or '""')
+            yield f"{row.name}: {_stated(text)}"
+
+
+def _wrong_annotations(
+    version: KindVersion, obj: JsonObject, of_namespace: JsonObject
+) -> Iterator[str]:
+    """Yield a sentence for each annotation that is wrong or has no effect; the policy's
+    is shown in its own line.
+    """
+    own = annotations(obj)
+    found = reports(own, of_namespace, version)
+    yield from (why for name, why in found.items() if name != RECONCILE_POLICY)
+    yield from (why for why in without_effect(own) if why not in found.values())
 
 
 def _ignored(obj: JsonObject, of_namespace: JsonObject) -> str:
     """Return the ignored fields, which only the first PUT sets."""
-    lists = (annotations(obj).get(IGNORE_FIELDS), of_namespace.get(IGNORE_FIELDS))
-    paths = [path for text in lists for path in listed_paths(text or "")]
+    stated = IGNORE_FIELDS_ROW.stated(annotations(obj), of_namespace)
+    paths = [path for one in stated for path in listed_paths(one.text)]
     return ", ".join(dict.fromkeys(paths))
 
 

@@ -4,22 +4,7 @@ Pure.
 
 from collections.abc import Mapping
 
-from asoreconcile.azure.reconcile.model.annotations import (
-    ALLOW_OWNER_CHANGE,
-    CREDENTIAL_FROM,
-    DELETION_PROTECTION,
-    FOREIGN_TAGS,
-    IGNORE_FIELDS,
-    MAINTENANCE_WINDOWS,
-    ON_IMMUTABLE,
-    PAUSED,
-    RECONCILE_POLICY,
-    SYNC_PERIOD,
-    WAIT_FOR_REFERENCES,
-    is_operators_own,
-)
-from asoreconcile.azure.reconcile.model.existence import IF_EXISTS
-from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE
+from asoreconcile.azure.reconcile.model.annotation_table import is_exported
 from asoreconcile.base.objects import (
     JsonObject,
     annotations,
@@ -28,15 +13,6 @@ from asoreconcile.base.objects import (
     metadata,
 )
 
-# Annotations with the operator's prefixes that people write, without those that ask for
-# one action.
-_AUTHORS = frozenset(
-    {
-        *(ALLOW_OWNER_CHANGE, CREDENTIAL_FROM, DELETION_PROTECTION, FOREIGN_TAGS),
-        *(IF_EXISTS, IGNORE_FIELDS, MAINTENANCE_WINDOWS, ON_IMMUTABLE, PAUSED),
-        *(RECONCILE_POLICY, SYNC_MODE, SYNC_PERIOD, WAIT_FOR_REFERENCES),
-    }
-)
 _TOOLS = "kubectl.kubernetes.io/"
 _KEPT = ("name", "namespace")
 
@@ -65,6 +41,5 @@ def _kept(found: Mapping[str, str], *, adopt: bool) -> dict[str, str]:
     return {
         name: value
         for name, value in found.items()
-        if not name.startswith(_TOOLS)
-        and (adopt or name in _AUTHORS or not is_operators_own(name))
+        if not name.startswith(_TOOLS) and (adopt or is_exported(name))
     }

@@ -69,7 +69,8 @@ class PlannedChange:
     found: the resource in Azure. Both have no secrets, and are None if unknown.
     statements: the SQL statements for a database server, without secrets. kept: paths
     at which the PUT keeps Azure's values. replaced: paths at which the PUT replaces
-    values of other writers, if the record of the last PUT is known.
+    values of other writers, if the record of the last PUT is known. remarks: sentences
+    about annotations of the object that are wrong or have no effect.
     """
 
     kind: GroupKind
@@ -85,6 +86,7 @@ class PlannedChange:
     statements: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
     replaced: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
     sent: JsonObject | None = attrs.field(default=None, repr=False)
     found: JsonObject | None = attrs.field(default=None, repr=False)
 

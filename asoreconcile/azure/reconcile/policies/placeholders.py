@@ -2,8 +2,10 @@
 are `model.placeholders`.
 """
 
-from asoreconcile.azure.reconcile.model.annotations import PLACEHOLDERS
-from asoreconcile.azure.reconcile.model.placeholders import placeholders_left
+from asoreconcile.azure.reconcile.model.placeholders import (
+    PLACEHOLDERS_ROW,
+    placeholders_left,
+)
 from asoreconcile.azure.reconcile.policies.requests import Intent
 
 
@@ -11,6 +13,6 @@ def replaced(intent: Intent) -> None:
     """Make sure that the object says that no placeholder is left. Raises
     ConditionError.
     """
-    names = intent.scope.patcher.annotations.get(PLACEHOLDERS)
+    names = PLACEHOLDERS_ROW.text(intent.scope.patcher.annotations)
     if names is not None:
         raise placeholders_left(names)

@@ -17,10 +17,8 @@ from asoreconcile.azure.catalogue.reserved import SETTINGS_SECRET
 from asoreconcile.azure.middleware.context import ArmAccess, ReconcileContext
 from asoreconcile.azure.reconcile.model.annotations import (
     EXISTENCE,
-    IGNORE_FIELDS,
     LATEST_RECONCILED_GENERATION,
     OWN_CREDENTIAL,
-    PACE,
 )
 from asoreconcile.azure.reconcile.model.claim_record import (
     ClaimRecord,
@@ -36,6 +34,7 @@ from asoreconcile.azure.reconcile.model.merge_rules import (
 from asoreconcile.azure.reconcile.model.merged_body import MergeRules
 from asoreconcile.azure.reconcile.model.owner import Objects, Owner, resolve_owner
 from asoreconcile.azure.reconcile.model.pace import (
+    PACE,
     Closed,
     closed_at,
     period_of,
@@ -299,8 +298,8 @@ class ReconcileScope:
     def merge_rules(self) -> MergeRules:
         """Return the rules of the object's merged body.
 
-        Raises ConditionError `Failed` for an ignored field that the kind does not have:
-        a misspelt path must not let a PUT overwrite the field. Raises RetryError while
+        Raises ConditionError `Failed` for ignored fields that cannot be read or that
+        the kind does not have. Raises RetryError while
         the autoscale settings are not listed yet.
         """
         patcher, operator = self.patcher, self.operator
@@ -316,10 +315,7 @@ class ReconcileScope:
                 autoscaled=autoscaled_by(version, key, arm_id, settings),
             )
         except IgnoredFieldError as error:
-            raise unusable(
-                f"annotation {IGNORE_FIELDS}: {error}. Nothing is written until it is "
-                "corrected"
-            ) from None
+            raise unusable(str(error)) from None
 
     def owner(self) -> Owner | None:
         """Return the owner as it is in the cluster now. Raises ConditionError."""

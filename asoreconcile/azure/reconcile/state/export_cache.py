@@ -13,7 +13,11 @@ from collections.abc import Mapping
 import attrs
 
 from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
-from asoreconcile.azure.reconcile.model.annotations import OWN_PREFIX, is_operators_own
+from asoreconcile.azure.reconcile.model.annotations import (
+    OWN_PREFIX,
+    ROTATE,
+    is_operators_own,
+)
 from asoreconcile.azure.reconcile.model.export_targets import (
     SECRET_EXPRESSIONS,
     expression_targets,
@@ -22,7 +26,6 @@ from asoreconcile.base import jsontext
 from asoreconcile.base.objects import JsonObject, dig, generation, labels, spec, status
 
 EXPORTED = OWN_PREFIX + "exported-secrets"
-ROTATE = OWN_PREFIX + "rotate-secrets"
 # 128 bits, which keep the annotation short.
 _DIGITS = 32
 _HOUR_SECONDS = 3600.0

@@ -19,11 +19,7 @@ from asoreconcile.azure.middleware.extension_points import MODIFY_PAYLOAD
 from asoreconcile.azure.middleware.requests import ModifyPayload
 from asoreconcile.azure.reconcile.identity.identity import ResourceIdentity
 from asoreconcile.azure.reconcile.model.access import access_lists
-from asoreconcile.azure.reconcile.model.annotations import (
-    CREDENTIAL_FROM,
-    FOREIGN_TAGS,
-    IGNORE_FIELDS,
-)
+from asoreconcile.azure.reconcile.model.annotation_table import inputs_of_put
 from asoreconcile.azure.reconcile.model.differences import Difference, differences
 from asoreconcile.azure.reconcile.model.distinctions import distinctions_of
 from asoreconcile.azure.reconcile.model.drift_baseline import DriftBaseline, fingerprint
@@ -34,12 +30,10 @@ from asoreconcile.azure.reconcile.model.snapshot import snapshot
 from asoreconcile.azure.reconcile.model.type_rules import not_kept
 from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
 from asoreconcile.azure.reconcile.scope.references import ReferenceResolver
-from asoreconcile.azure.reconcile.state.export_cache import ROTATE
 from asoreconcile.base import jsontext
 from asoreconcile.base.objects import JsonObject, spec
 
 _NOTES_DIGITS = 8
-_CHANGES_PUT = (CREDENTIAL_FROM, ROTATE, IGNORE_FIELDS, FOREIGN_TAGS)
 
 
 @attrs.frozen
@@ -93,8 +87,7 @@ class Bodies:
             secrets,
             self.principal,
         )
-        mine, inherited = patcher.annotations, self.inherited
-        notes = [mine.get(n) or inherited.get(n) or "" for n in _CHANGES_PUT]
+        notes = inputs_of_put(patcher.annotations, self.inherited)
         if any(self.settings):
             notes += self.settings
         marked = fingerprint(notes)[:_NOTES_DIGITS] if any(notes) else ""

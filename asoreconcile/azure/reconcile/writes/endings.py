@@ -19,7 +19,6 @@ from asoreconcile.azure.middleware.requests import (
 from asoreconcile.azure.reconcile.exports.export import Exporter, FetchFailure
 from asoreconcile.azure.reconcile.identity.identity import is_own
 from asoreconcile.azure.reconcile.model.annotations import (
-    ALLOW_OWNER_CHANGE,
     FINALIZER,
     LATEST_RECONCILED_GENERATION,
     RECONCILE_POLICY,
@@ -44,6 +43,7 @@ from asoreconcile.azure.reconcile.model.external_deletion import (
     is_another,
     what_to_do,
 )
+from asoreconcile.azure.reconcile.model.instructions import ALLOW_OWNER_CHANGE_ROW
 from asoreconcile.azure.reconcile.model.owner import Owner
 from asoreconcile.azure.reconcile.model.switches import is_on
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
@@ -171,7 +171,7 @@ def _read(
         raise absent(patcher.arm_id, after)
     if listed_at is None:
         patcher.replace_status(observed)
-    if is_on(patcher.annotations, ALLOW_OWNER_CHANGE):
+    if is_on(patcher.annotations, ALLOW_OWNER_CHANGE_ROW):
         # The schema's rule about the owner holds only while the status shows an id.
         patcher.status.pop("id", None)
     # If nothing was sent (policy skip), another resource at this id is not ours to

@@ -246,8 +246,6 @@ def noted(note):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (noted("reconcile-policy: detach-on-delet"),
-         "'detach-on-delet' is unknown; did you mean detach-on-delete?"),
         (noted("credential-from: team"),
          "credential-from: Secret 'team' is not among the manifests"),
         (VNET.replace("name: vnet", "name: My_Net"),

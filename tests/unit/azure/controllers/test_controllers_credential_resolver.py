@@ -231,7 +231,7 @@ def test_r8_7_a_malformed_secret_of_the_operators_namespace_is_told_of(
     assert "'ops/aso-credential.ns' cannot be used" in text
 
 
-@pytest.mark.parametrize("name", ["other/own", "/", ""])
+@pytest.mark.parametrize("name", ["other/own", "/", "..", "a b", "own?x"])
 def test_r8_2_the_annotation_cannot_leave_the_namespace(cluster, connections, name):
     cluster.put("own", namespace="other", **VALUES)
     text = refusal(connections, claimed(**named(name)))

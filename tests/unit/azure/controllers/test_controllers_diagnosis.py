@@ -473,12 +473,12 @@ def test_credentials_are_read_and_tried():
 def test_unreadable_policies_are_named_with_their_objects():
     policy = {RECONCILE_POLICY: "skipp"}
     objects = [obj("a"), obj("b", annotations=policy), obj("c")]
-    found = [*checks.of_policies(objects, {"n": policy})]
+    found = [*checks.of_annotations(objects, {"n": policy})]
     assert {one.level for one in found} == {"error"}
     text = " ".join(one.text for one in found)
     assert "skipp" in text
     assert all(f"n/{name}" in text for name in ("a", "b", "c"))
-    assert not [*checks.of_policies([obj("a")], {})]
+    assert not [*checks.of_annotations([obj("a")], {})]
 
 
 def test_an_exported_credential_is_named_before_objects_move_here():
@@ -574,10 +574,14 @@ def test_only_what_was_looked_at_counts_as_ready():
 def test_what_is_ready_with_a_warning_is_seen():
     ready = {"status": "True", "reason": "Succeeded"}
     names = {"asoreconcile/pausd": "true", "asoreconcile/paused": "yes please"}
-    found = list(checks.of_objects([obj("a", ready, annotations=names)], NOW))
-    assert [one.level for one in found] == ["warning", "warning", "ok"]
-    assert "VirtualNetwork n/a is Ready, but metadata.annotations" in found[0].text
-    assert "asoreconcile/pausd has no effect; did you mean" in found[1].text
+    objects = [obj("a", ready, annotations=names)]
+    (finding,) = checks.of_annotations(objects, {})
+    assert finding.level == "error"
+    assert "asoreconcile/paused is 'yes please'" in finding.text
+    assert "the object is paused: VirtualNetwork n/a" in finding.text
+    found = list(checks.of_objects(objects, NOW))
+    assert [one.level for one in found] == ["warning", "ok"]
+    assert "asoreconcile/pausd has no effect; did you mean" in found[0].text
 
 
 def test_objects_that_nobody_saw_or_lets_go():

@@ -302,18 +302,18 @@ def test_ow4_a_namespace_s_protection_wakes_what_is_being_deleted(
 
 
 @pytest.mark.parametrize(
-    ("name", "own", "woken"),
+    ("name", "value", "own", "woken"),
     [
-        (PAUSED, {}, ["rg", "vnet"]),
-        (PAUSED, {PAUSED: "false"}, ["rg", "vnet"]),
-        (MAINTENANCE_WINDOWS, {}, ["rg", "vnet"]),
-        (MAINTENANCE_WINDOWS, {MAINTENANCE_WINDOWS: "x"}, ["rg"]),
-        (SYNC_PERIOD, {}, ["rg"]),
-        ("asoreconcile/reconcile-at", {}, []),
+        (PAUSED, "true", {}, ["rg", "vnet"]),
+        (PAUSED, "true", {PAUSED: "false"}, ["rg", "vnet"]),
+        (MAINTENANCE_WINDOWS, "0 2 * * sat 4h", {}, ["rg", "vnet"]),
+        (MAINTENANCE_WINDOWS, "0 2 * * sat 4h", {MAINTENANCE_WINDOWS: "x"}, ["rg"]),
+        (SYNC_PERIOD, "15m", {}, ["rg"]),
+        ("asoreconcile/reconcile-at", "1", {}, []),
     ],
 )
 def test_ow7_a_namespace_s_pace_wakes_what_it_concerns(
-    wakeups, kinds, name, own, woken
+    wakeups, kinds, name, value, own, woken
 ):
     """The network is being deleted: its sync period does not matter."""
     add(wakeups, kinds, GROUP)
@@ -321,7 +321,7 @@ def test_ow7_a_namespace_s_pace_wakes_what_it_concerns(
     add(wakeups, kinds, leaving)
     kinds.woken.clear()
     wakeups.on_namespace(
-        Updated(old=namespace("1"), new=namespace("2", **{name: "true"}))
+        Updated(old=namespace("1"), new=namespace("2", **{name: value}))
     )
     assert kinds.woken == woken
 
@@ -352,12 +352,12 @@ def test_r6_3_objects_with_a_policy_of_their_own_are_not_woken(wakeups, kinds):
     assert kinds.woken == ["rg"]
 
 
-def test_r6_4_an_empty_policy_of_its_own_keeps_an_object_asleep(wakeups, kinds):
-    """Though it inherits: its next pass will know."""
+def test_r6_4_an_object_with_an_empty_policy_of_its_own_is_woken(wakeups, kinds):
+    """It inherits the Namespace's, as without the annotation."""
     notes = {RECONCILE_POLICY: ""}
     add(wakeups, kinds, with_status(NETWORK, "True", annotations=notes))
     goes_to_skip(wakeups)
-    assert kinds.woken == []
+    assert kinds.woken == ["vnet"]
     inherited = {RECONCILE_POLICY: "skip"}
     assert policy_of(notes, inherited, Policy.MANAGE) is Policy.SKIP
 

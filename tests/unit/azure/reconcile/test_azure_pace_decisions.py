@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from asoreconcile.azure.reconcile.model.annotation_table import reports
 from asoreconcile.azure.reconcile.model.annotations import (
     MAINTENANCE_WINDOWS,
     PAUSED,
@@ -16,7 +17,6 @@ from asoreconcile.azure.reconcile.model.pace import (
     period_of,
     unhandled_request,
     why_paused,
-    wrong_values,
 )
 
 NOW = datetime(2026, 11, 25, tzinfo=UTC)  # a Wednesday
@@ -95,7 +95,7 @@ def test_ow7_a_request_is_handled_once():
 
 def test_ow7_each_wrong_value_is_told():
     own = {SYNC_PERIOD: "often", MAINTENANCE_WINDOWS: "0 2 * * st 4h"}
-    found = wrong_values(own, {SYNC_PERIOD: "15m"})
+    found = reports(own, {SYNC_PERIOD: "15m"})
     assert "'often' is no period" in found[SYNC_PERIOD]
     assert "did you mean sat?" in found[MAINTENANCE_WINDOWS]
-    assert wrong_values({SYNC_PERIOD: "1h"}, {MAINTENANCE_WINDOWS: SATURDAYS}) == {}
+    assert reports({SYNC_PERIOD: "1h"}, {MAINTENANCE_WINDOWS: SATURDAYS}) == {}

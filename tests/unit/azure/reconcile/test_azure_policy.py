@@ -1,7 +1,8 @@
 import pytest
 
+from asoreconcile.azure.reconcile.model.annotation_table import needs_reconcile
 from asoreconcile.azure.reconcile.model.annotations import RECONCILE_POLICY
-from asoreconcile.azure.reconcile.model.policy import Policy, concerns, policy_of
+from asoreconcile.azure.reconcile.model.policy import Policy, policy_of
 
 
 def annotated(value):
@@ -40,7 +41,7 @@ def test_r1_7_an_unknown_value_is_no_policy(value):
         ("skip", "skip", False, False),
         (None, "detach-on-delete", False, True),
         ("detach-on-delete", "manage", False, True),
-        (None, "", False, True),
+        (None, "", False, False),
         (None, "Skip", True, True),
         ("Skip", "manage", True, True),
         ("Skip", "skipp", True, True),
@@ -50,5 +51,5 @@ def test_r6_1_only_changes_to_and_from_skip_or_nonsense_wake_what_stays(
     before, after, wakes, wakes_deleting
 ):
     change = annotated(before), annotated(after)
-    assert concerns(*change, deleting=False) is wakes
-    assert concerns(*change, deleting=True) is wakes_deleting
+    assert needs_reconcile(*change, deleting=False) is wakes
+    assert needs_reconcile(*change, deleting=True) is wakes_deleting
