@@ -40,6 +40,7 @@ def sync(intent: Intent) -> Look | None:
         is_period_over=is_period_over(age, period),
         is_ready=intent.is_ready,
         moving_seconds=scope.began - (memory.moving_since or scope.began),
+        is_first_read=memory.read_at is None,
     )
     seen = look(intent.rendered, facts, now=today, listed=shown)
     is_moving = CountSync("moving") in seen.decided.effects

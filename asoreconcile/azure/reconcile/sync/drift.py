@@ -81,7 +81,10 @@ class SyncFacts:
     is a sync period old. region: the declared location, if the resource is in another
     one; else "". moving_seconds: time for which each sync has found the resource in
     transition.
-    was_there: whether the status shows that the resource has existed.
+    was_there: whether the status shows that the resource has existed. unshown: the
+    differences in `found` that only say that Azure never shows the value; empty if
+    there is a record of a PUT. is_first_read: whether this process has not read the
+    resource before.
     """
 
     mode: SyncMode
@@ -101,6 +104,8 @@ class SyncFacts:
     was_there: bool = False
     is_ready: bool = True
     moving_seconds: float = 0.0
+    unshown: Sequence[Difference] = ()
+    is_first_read: bool = False
 
 
 def at_sync(facts: SyncFacts, put: Put) -> Decision:
@@ -172,6 +177,14 @@ def _at_sync(facts: SyncFacts, put: Put) -> Decision:
             where = _at(silent)
             log = Log("info", "No PUT of this spec is recorded; putting", where)
             return Decision((log, CountSync("unrecorded", is_put=True)), put)
+    if facts.mode is SyncMode.REPORT and facts.unshown:
+        # Unknown is not drift: only a PUT tells whether Azure has these values.
+        open_ = [one for one in open_ if one not in facts.unshown]
+        said = _not_compared(facts)
+        if open_:
+            reported = _report(facts, before, open_, frozenset())
+            return Decision((*said, *reported), read)
+        return Decision((*said, CountSync("unchanged")), read)
     # Values that Azure had added and that are gone: only their marks are known.
     vanished = extras(confirmed(known)) - marks(facts.found)
     learnt = attrs.evolve(before, known=known, notes=facts.notes)
@@ -389,6 +402,17 @@ def drifted(kept: Sequence[Difference], text: str = "") -> tuple[Effect, ...]:
 
 def _kept(facts: SyncFacts, known: frozenset[str]) -> list[Difference]:
     return [one for one in facts.found if difference_mark(one) in known]
+
+
+def _not_compared(facts: SyncFacts) -> tuple[Effect, ...]:
+    """Return the event about values that cannot be compared, once in a process."""
+    if not facts.is_first_read:
+        return ()
+    text = (
+        f"Azure never shows the values {_at(facts.unshown)}, and no PUT of this spec "
+        "is recorded: they are not compared"
+    )
+    return (EmitEvent("Normal", "NotCompared", text),)
 
 
 def _not_honoured(left: Sequence[Difference]) -> EmitEvent:

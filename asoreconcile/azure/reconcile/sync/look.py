@@ -24,7 +24,9 @@ from asoreconcile.azure.reconcile.model.differences import (
 )
 from asoreconcile.azure.reconcile.model.drift_baseline import OBSERVED
 from asoreconcile.azure.reconcile.model.first_creation import was_there
+from asoreconcile.azure.reconcile.model.never_shown import is_never_shown
 from asoreconcile.azure.reconcile.model.normalization import is_same
+from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
 from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
 from asoreconcile.azure.reconcile.sync.desired import Desired, RenderedSpec
 from asoreconcile.azure.reconcile.sync.drift import SyncFacts, at_sync
@@ -90,12 +92,20 @@ def _look(rendered: RenderedSpec, known: SyncFacts, now: datetime) -> Look:
     is_another = observed is not None and observed.put != rendered.fingerprint
     have = None if is_another else context.raw_get()
     found: list[Difference] = []
+    unshown: list[Difference] = []
     rest = ""
     changed: tuple[str, ...] = ()
     if have is not None:
         found, rest = made.compare(have)
         if observed is None:
-            found += hidden_values(made.own)
+            hidden = [*hidden_values(made.own)]
+            found += hidden
+            if known.mode is SyncMode.REPORT:
+                unshown = [
+                    one
+                    for one in found
+                    if one in hidden or is_never_shown(patcher.version, one)
+                ]
         elif observed.rest != rest:
             changed = _changed(patcher, have)
     is_shown = made.own == made.body and not any(one.kind == "absent" for one in found)
@@ -108,6 +118,7 @@ def _look(rendered: RenderedSpec, known: SyncFacts, now: datetime) -> Look:
         is_forced=known.is_forced and not is_shown,
         region="" if have is None else _another_region(made.own, have),
         was_there=have is not None or was_there(status(patcher.obj)),
+        unshown=unshown,
     )
     put = put_of(known.mode, made, observed, declared=context.declared, now=now)
     decided = at_sync(facts, put)

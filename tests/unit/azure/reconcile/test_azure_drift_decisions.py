@@ -144,6 +144,25 @@ def test_d11_without_a_record_what_azure_does_not_show_is_put_once(at):
     assert decide(observed=knowing(*marks([silent])), found=[silent]).then == READ
 
 
+@pytest.mark.parametrize("is_first", [True, False])
+@pytest.mark.parametrize("found", [[ABSENT], [ABSENT, CHANGED]])
+def test_d11_a_value_that_azure_never_shows_is_no_drift(found, is_first):
+    decided = decide(
+        mode=SyncMode.REPORT,
+        observed=None,
+        found=found,
+        unshown=[ABSENT],
+        is_first_read=is_first,
+    )
+    assert decided.then == READ
+    drift = [one.message for one in decided.effects if isinstance(one, SetDrifted)]
+    assert bool(drift) is (CHANGED in found)
+    assert not any(ABSENT.path in text for text in drift)
+    told = [one for one in decided.effects if isinstance(one, EmitEvent)]
+    assert ("NotCompared" in {one.reason for one in told}) is is_first
+    assert not any(isinstance(one, SetMetadata) for one in decided.effects)
+
+
 def test_d11_a_report_without_a_record_makes_none():
     decided = decide(mode=SyncMode.REPORT, observed=None, found=[ABSENT])
     assert decided.then == READ
