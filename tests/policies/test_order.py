@@ -8,6 +8,7 @@ import pytest
 from asoreconcile.azure.reconcile.policies import (
     adoption,
     core,
+    drift,
     foreign_values,
     order,
     put_budget,
@@ -72,9 +73,11 @@ def test_what_counts_or_reports_a_put_comes_after_its_permission():
         adoption.report_adoption,
         foreign_values.report_foreign_values,
     }
-    before, after = split(order.BEFORE_PUT, order._permitted)
-    assert counting == set(after)
-    assert not counting & set(before)
+    counting |= {drift.count_repair}
+    assert counting == set(order.AT_PUT)
+    assert order.BEFORE_PUT[-1] is order._permitted
+    others = (*order.BEFORE_BODY, *order.DECIDE, *order.BEFORE_PUT)
+    assert not counting & set(others)
 
 
 def test_progress_is_shown_once_nothing_but_the_permission_can_end_the_reconcile():

@@ -179,6 +179,13 @@ class ResourceRead:
     absence: Absence = Absence.NOT
 
 
+_UNREAD = ResourceRead(None)
+
+
+def _calls_itself(_: "ReconcileContext") -> ResourceRead:
+    raise RuntimeError("an extension of point get calls raw_get: call the next link")
+
+
 @attrs.define(eq=False)
 class ReconcileContext:
     """One reconcile of one object; used by one thread.
@@ -193,6 +200,7 @@ class ReconcileContext:
     change a resource that exists.
     permit: function that raises unless the present object permits changes in Azure.
     declared: the names that the object declares where others write, too.
+    get: the extensions of point `GET`; None if the kind has none.
     required_etag: the ETag of the read that the payload contains values of; "" if the
     response had none; None if the payload contains nothing that was read
     (`require_unchanged`).
@@ -218,6 +226,9 @@ class ReconcileContext:
     only_reports: bool = False
     permit: Callable[[], None] = attrs.field(default=lambda: None, repr=False)
     declared: Declared = attrs.field(factory=Declared, repr=False)
+    get: "Callable[[ReconcileContext], ResourceRead] | None" = attrs.field(
+        default=None, repr=False
+    )
     required_etag: str | None = attrs.field(default=None, init=False)
     read: ResourceRead | None = attrs.field(default=None, init=False, repr=False)
     needs_absence: bool = attrs.field(default=False, init=False)
@@ -239,8 +250,17 @@ class ReconcileContext:
         for other failures.
         """
         if self.read is None:
-            self.read = self._read() if self.arm_id else ResourceRead(None)
+            self.read = self._through_extensions() if self.arm_id else _UNREAD
         return self.read.body
+
+    def _through_extensions(self) -> ResourceRead:
+        if self.get is None:
+            return self.read_resource()
+        get, self.get = self.get, _calls_itself
+        try:
+            return get(self)
+        finally:
+            self.get = get
 
     def require_unchanged(self) -> None:
         """Declare that the payload contains parts of the result of `raw_get`.
@@ -292,7 +312,10 @@ class ReconcileContext:
         """
         self.read = ResourceRead(body, absence)
 
-    def _read(self) -> ResourceRead:
+    def read_resource(self) -> ResourceRead:
+        """Read the resource by one GET; the end of the chain of point `GET`. Raises
+        ArmError, ArmTransportError.
+        """
         try:
             body = self.arm.get(self.arm_id, self.version.api_version)
         except ArmError as error:

@@ -10,6 +10,7 @@ import attrs
 from asoreconcile.azure.arm import errors, outcomes
 from asoreconcile.azure.arm.absence import Absence
 from asoreconcile.azure.arm.classification import Classification, classify
+from asoreconcile.azure.middleware.context import ResourceRead
 from asoreconcile.azure.middleware.requests import (
     Block,
     ClassifyError,
@@ -18,6 +19,7 @@ from asoreconcile.azure.middleware.requests import (
     Export,
     ExportConfigMaps,
     ExportSecrets,
+    GetRequest,
     Import,
     Imported,
     ImportResult,
@@ -31,6 +33,8 @@ from asoreconcile.azure.middleware.requests import (
     PreReconcileOwner,
     PreResult,
     Proceed,
+    PutRequest,
+    PutResult,
     Ready,
     ResourceDeleted,
     SecretExport,
@@ -123,6 +127,24 @@ def _no_texts(result: object) -> str:
     return f"returned {_shown(result)} that is no mapping of strings to strings"
 
 
+def _no_resource(result: ResourceRead) -> str:
+    body: object = result.body
+    if body is None:
+        is_stated = result.absence is not Absence.NOT
+        return "" if is_stated else "returned no resource, and not that it is absent"
+    return "" if body and isinstance(body, dict) else "returned no body of a resource"
+
+
+def _put(req: PutRequest) -> PutResult:
+    """PUT the body by one request. Raises ArmError for a refusal, ArmTransportError if
+    there is no response.
+    """
+    if req.send is not None:
+        return req.send(req.body)
+    ctx = req.ctx
+    return ctx.arm.put(ctx.arm_id, ctx.version.api_version, req.body)
+
+
 def _delete(req: DeleteRequest) -> DeleteResult:
     """DELETE the resource by one request; a 404 that says so counts as deleted (V3).
 
@@ -179,6 +201,33 @@ MODIFY_PAYLOAD: ExtensionPoint[ModifyPayload, JsonObject] = ExtensionPoint(
     ModifyPayload,
     (dict,),
     contents=_no_body,
+    needs_arm=True,
+)
+GET: ExtensionPoint[GetRequest, ResourceRead] = ExtensionPoint(
+    "get",
+    "read the resource",
+    lambda req: req.ctx.read_resource(),
+    GetRequest,
+    (ResourceRead,),
+    (ResourceRead,),
+    contents=_no_resource,
+    needs_arm=True,
+)
+PUT: ExtensionPoint[PutRequest, PutResult] = ExtensionPoint(
+    "put",
+    "send the PUT",
+    _put,
+    PutRequest,
+    (
+        outcomes.OperationDone,
+        outcomes.Pending,
+        outcomes.Failed,
+        outcomes.ReadResource,
+        outcomes.Restart,
+        Block,
+        Postpone,
+    ),
+    (Block, Postpone),
     needs_arm=True,
 )
 CLASSIFY_ERROR: ExtensionPoint[ClassifyError, Classification] = ExtensionPoint(
@@ -246,7 +295,9 @@ IMPORT: ExtensionPoint[Import, ImportResult] = ExtensionPoint(
 POINTS = (
     PRE_RECONCILE_OWNER,
     PRE_RECONCILE,
+    GET,
     MODIFY_PAYLOAD,
+    PUT,
     CLASSIFY_ERROR,
     POST_RECONCILE,
     EXPORT_SECRETS,

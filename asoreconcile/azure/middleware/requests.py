@@ -15,7 +15,7 @@ import attrs
 
 from asoreconcile.azure.arm.condition_error import RetryClass, Severity
 from asoreconcile.azure.arm.errors import ArmError
-from asoreconcile.azure.arm.outcomes import NO_PROGRESS, Progress
+from asoreconcile.azure.arm.outcomes import NO_PROGRESS, ArmOutcome, Progress
 from asoreconcile.azure.arm.tokens import Token
 from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.middleware.context import ReconcileContext
@@ -137,6 +137,39 @@ class Postpone:
 
 
 PreResult = Proceed | Block | Postpone
+
+
+@attrs.frozen
+class GetRequest:
+    """The one read of the resource that a reconcile shares (`ctx.raw_get`).
+
+    Call the next link for Azure's answer: `ctx.raw_get` fails inside this point.
+    """
+
+    ctx: ReconcileContext
+    obj: JsonObject = attrs.field(repr=False)
+
+
+@attrs.frozen
+class PutRequest:
+    """A PUT that is permitted, about to be sent.
+
+    body: the body to send; copy it along the path to a change. The decision whether to
+    PUT is made before, so a change here is not compared with the resource
+    (`ModifyPayload` is). send: sends a body and records Azure's answer; None sends it
+    by `ctx.arm`.
+    """
+
+    ctx: ReconcileContext
+    obj: JsonObject = attrs.field(repr=False)
+    body: JsonObject = attrs.field(repr=False)
+    send: Callable[[JsonObject], ArmOutcome] | None = attrs.field(
+        default=None, repr=False
+    )
+
+
+PutResult = ArmOutcome | Block | Postpone
+"""Azure's answer to a PUT; or the PUT was not sent, or its refusal is not shown."""
 
 
 @attrs.frozen

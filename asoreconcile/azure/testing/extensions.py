@@ -38,6 +38,7 @@ from asoreconcile.azure.middleware.requests import (
     ClassifyError,
     ModifyPayload,
     PreReconcileOwner,
+    PutRequest,
 )
 from asoreconcile.base import jsontext
 from asoreconcile.base.errors import AsoreconcileError
@@ -66,6 +67,15 @@ _NO_HEADERS: Mapping[str, str] = {}
 def returns(result: Res) -> Callable[[Any], Res]:
     """Return a `call_next` that returns a value."""
     return lambda _: result
+
+
+def raises(error: Exception) -> Callable[[Any], NoReturn]:
+    """Return a `call_next` that raises an error, such as one of `arm_fault`."""
+
+    def call_next(_: Any) -> NoReturn:
+        raise error
+
+    return call_next
 
 
 def fails_if_called(request: object) -> NoReturn:
@@ -374,12 +384,15 @@ def _try(
 
 def _request(link: Extension, kind: GroupKind, cr: JsonObject) -> Any:
     version = fake_version(kind=kind)
-    ctx = fake_ctx(version, arm=FakeArm(unknown="404"))
+    arm = FakeArm(unknown="404").on("PUT", "", version.api_version, {"id": ARM_ID})
+    ctx = fake_ctx(version, arm=arm)
     match link.point.request:
         case request if request is ModifyPayload:
             return ModifyPayload(ctx, cr, {"name": "sample", "properties": {}})
         case request if request is PreReconcileOwner:
             return PreReconcileOwner(ctx, cr)
+        case request if request is PutRequest:
+            return PutRequest(ctx, cr, {"name": "sample", "properties": {}})
         case request if request is ClassifyError:
             return ClassifyError(version, arm_fault(400, "BadRequest"))
         case request:
@@ -389,7 +402,7 @@ def _request(link: Extension, kind: GroupKind, cr: JsonObject) -> Any:
 def _content(request: Any) -> bytes:
     fields = {
         name: value
-        for name in ("obj", "owner", "payload")
+        for name in ("obj", "owner", "payload", "body")
         if (value := getattr(request, name, None)) is not None
     }
     return jsontext.dumps(fields)

@@ -27,7 +27,7 @@ from asoreconcile.azure.reconcile.model.existence import (
 )
 from asoreconcile.azure.reconcile.model.external_deletion import is_born_since
 from asoreconcile.azure.reconcile.model.never_shown import what_differs
-from asoreconcile.azure.reconcile.policies.requests import PutRequest, WriteRequest
+from asoreconcile.azure.reconcile.policies.requests import DecidedPut, WriteRequest
 from asoreconcile.azure.reconcile.scope.patch_helper import BEHIND_SECONDS, StaleError
 from asoreconcile.azure.reconcile.sync.desired import Desired
 from asoreconcile.base.objects import JsonObject
@@ -45,7 +45,7 @@ def not_observing(write: WriteRequest) -> None:
         raise StaleError(f"{patcher.key} only reads", after_seconds=BEHIND_SECONDS)
 
 
-def look_first(request: PutRequest) -> None:
+def look_first(request: DecidedPut) -> None:
     """Read the resource of an object that has not decided yet, before anything makes
     room for it. Raises as `raw_get`.
     """
@@ -53,7 +53,7 @@ def look_first(request: PutRequest) -> None:
         request.scope.context.raw_get()
 
 
-def meet_existing(request: PutRequest) -> Read | None:
+def meet_existing(request: DecidedPut) -> Read | None:
     """Decide whether an undecided object takes over a resource that exists.
 
     Return the end of the reconcile if the resource is adopted without a PUT. The
@@ -89,7 +89,7 @@ def meet_existing(request: PutRequest) -> Read | None:
     return Read(have)
 
 
-def report_adoption(request: PutRequest) -> None:
+def report_adoption(request: DecidedPut) -> None:
     """Report that the first PUT of an object takes over a resource that a read has
     found.
     """

@@ -6,7 +6,8 @@ not there. Rules: Q7, Q8.
 
 from datetime import datetime
 
-from asoreconcile.azure.arm.collection_reads import ListedBody
+from asoreconcile.azure.arm.collection_reads import CollectionReads, ListedBody
+from asoreconcile.azure.middleware.extension_points import GET
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.state.sync_schedule import may_list
 from asoreconcile.base.objects import metadata
@@ -17,7 +18,7 @@ def listed_resource(scope: ReconcileScope) -> ListedBody | None:
     `CollectionReads.entry`.
     """
     operator, read_at = scope.operator, scope.memory.read_at
-    reads, period = operator.collection_reads, scope.sync_period_seconds
+    reads, period = _lists(scope), scope.sync_period_seconds
     if reads is None or read_at is None or period is None or scope.asked:
         return None
     arm_id, connection, clock = scope.patcher.arm_id, scope.connection, operator.clock
@@ -37,7 +38,7 @@ def is_said_absent(scope: ReconcileScope) -> bool:
     """Return whether a list from after the object's creation does not contain its
     resource; False if a GET is needed. Raises as `CollectionReads.says_absent`.
     """
-    patcher, reads = scope.patcher, scope.operator.collection_reads
+    patcher, reads = scope.patcher, _lists(scope)
     made = str(metadata(patcher.obj).get("creationTimestamp") or "")
     if reads is None or scope.context.read is not None or not made:
         return False
@@ -50,6 +51,13 @@ def is_said_absent(scope: ReconcileScope) -> bool:
         # The time stamp has whole seconds.
         since=scope.operator.clock.monotonic() - age.total_seconds() + 1.0,
     )
+
+
+def _lists(scope: ReconcileScope) -> CollectionReads | None:
+    """Return the reads of lists; None if extensions change what a GET returns."""
+    operator = scope.operator
+    is_changed = operator.extensions.has(GET, scope.patcher.version.group_kind)
+    return None if is_changed else operator.collection_reads
 
 
 def distrust_list(scope: ReconcileScope) -> None:

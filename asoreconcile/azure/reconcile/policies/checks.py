@@ -24,7 +24,7 @@ from asoreconcile.azure.middleware.requests import (
 from asoreconcile.azure.reconcile.model.conditions import BLOCKED, reconciling
 from asoreconcile.azure.reconcile.model.decisions import Requeue
 from asoreconcile.azure.reconcile.model.owner import Owner, waiting
-from asoreconcile.azure.reconcile.policies.requests import Intent, PutRequest
+from asoreconcile.azure.reconcile.policies.requests import DecidedPut, Intent
 from asoreconcile.azure.reconcile.scope.owner_reads import OwnerReads
 from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
@@ -50,7 +50,7 @@ def check_first(intent: Intent) -> Intent | Requeue | None:
     return attrs.evolve(intent, is_checked=True)
 
 
-def check_late(request: PutRequest) -> Requeue | None:
+def check_late(request: DecidedPut) -> Requeue | None:
     """Run the checks before a PUT, unless they have run. Raises as `run_prechecks`."""
     if request.intent.is_checked:
         return None
@@ -72,13 +72,16 @@ def after_precheck(result: PreResult) -> Requeue | None:
 
     Raises ConditionError `ReconciliationBlocked` if a check blocks the PUT (R1.10).
     """
-    match result:
-        case Proceed():
-            return None
-        case Postpone(after_seconds=after_seconds):
-            return Requeue(after_seconds)
-        case Block(message=message, retry=retry):
-            raise ConditionError(message, reason=BLOCKED, retry=retry)
+    return None if isinstance(result, Proceed) else pause_of(result)
+
+
+def pause_of(result: Block | Postpone) -> Requeue:
+    """Return the end of a reconcile that an extension postpones. Raises ConditionError
+    `ReconciliationBlocked` if it blocks the PUT (R1.10).
+    """
+    if isinstance(result, Block):
+        raise ConditionError(result.message, reason=BLOCKED, retry=result.retry)
+    return Requeue(result.after_seconds)
 
 
 def run_prechecks(scope: ReconcileScope, owner: Owner | None) -> Requeue | None:

@@ -14,7 +14,7 @@ from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.reconcile.model.decisions import Requeue
 from asoreconcile.azure.reconcile.model.first_creation import was_there
 from asoreconcile.azure.reconcile.policies.checks import postponed
-from asoreconcile.azure.reconcile.policies.requests import PutRequest
+from asoreconcile.azure.reconcile.policies.requests import DecidedPut
 from asoreconcile.azure.reconcile.sync.resource_reads import listed_ids
 from asoreconcile.base.objects import status
 
@@ -23,7 +23,7 @@ ASKED_AGAIN_SECONDS = 10.0
 UNKNOWN_CODE_SECONDS = 60.0
 
 
-def confirm_absence(request: PutRequest) -> Requeue | None:
+def confirm_absence(request: DecidedPut) -> Requeue | None:
     """Return the pause before the next read; None if the PUT may be sent.
 
     Only the read of a resource that existed before, or that the object may not take

@@ -17,7 +17,7 @@ from asoreconcile.azure.reconcile.identity.recorded_claim import accept_claim
 from asoreconcile.azure.reconcile.model.conditions import reconciling, recreating
 from asoreconcile.azure.reconcile.model.decisions import Requeue
 from asoreconcile.azure.reconcile.model.drift_baseline import AcceptedPut
-from asoreconcile.azure.reconcile.policies.requests import Intent, PutRequest
+from asoreconcile.azure.reconcile.policies.requests import DecidedPut, Intent
 from asoreconcile.base.objects import status
 
 
@@ -88,7 +88,7 @@ def follow_accepted(intent: Intent) -> AcceptedPut | None:
     return attrs.evolve(accepted, generation=patcher.generation)
 
 
-def show_progress(request: PutRequest) -> None:
+def show_progress(request: DecidedPut) -> None:
     """Show that the object is reconciled, and that its resource is gone: otherwise
     Ready stays True until the resource is back.
     """

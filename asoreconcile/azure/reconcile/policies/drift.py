@@ -3,15 +3,18 @@
 Blocking: reads of Azure. The decision is `sync.drift`. Rules: D11, Q7.
 """
 
+import attrs
+
 from asoreconcile.azure.reconcile.model.decisions import CountSync, Decision, SetDrifted
 from asoreconcile.azure.reconcile.model.drift_baseline import AcceptedPut
 from asoreconcile.azure.reconcile.policies.bulk_reads import (
     distrust_list,
     listed_resource,
 )
-from asoreconcile.azure.reconcile.policies.requests import Intent
+from asoreconcile.azure.reconcile.policies.requests import DecidedPut, Intent
 from asoreconcile.azure.reconcile.state.sync_schedule import is_period_over, is_put_due
 from asoreconcile.azure.reconcile.sync.drift import SyncFacts
+from asoreconcile.azure.reconcile.sync.effects import apply
 from asoreconcile.azure.reconcile.sync.look import Look, look
 from asoreconcile.azure.reconcile.sync.put_record import put_of, seconds_since_put
 from asoreconcile.base.objects import uid_of
@@ -58,3 +61,15 @@ def put_unread(intent: Intent) -> Look | AcceptedPut:
     declared = intent.scope.context.declared
     put = put_of(intent.mode, made, intent.last_put, declared=declared, now=now.now())
     return Look(Decision((SetDrifted(),), put), made)
+
+
+def count_repair(request: DecidedPut) -> DecidedPut:
+    """Apply the effects of the sync's decision to PUT: event, metric, and the number of
+    repairs, which the record of the PUT keeps.
+    """
+    scope, memory = request.scope, request.scope.memory
+    count = scope.operator.count_sync
+    apply(request.effects, scope.patcher, scope.context, memory, count)
+    repairs = memory.repair_attempts.repairs
+    record = attrs.evolve(request.put.record, repairs=repairs)
+    return attrs.evolve(request, put=attrs.evolve(request.put, record=record))

@@ -12,13 +12,13 @@ from asoreconcile.azure.reconcile.model.access import without_lists
 from asoreconcile.azure.reconcile.model.foreign_values import REPLACED, replaced_paths
 from asoreconcile.azure.reconcile.model.merged_body import MergedBody, merged
 from asoreconcile.azure.reconcile.policies.bulk_reads import is_said_absent
-from asoreconcile.azure.reconcile.policies.requests import PutRequest
+from asoreconcile.azure.reconcile.policies.requests import DecidedPut
 from asoreconcile.base.printable import listed
 
 _SAID_AGAIN_SECONDS = 3600.0
 
 
-def keep_foreign_values(request: PutRequest) -> PutRequest | None:
+def keep_foreign_values(request: DecidedPut) -> DecidedPut | None:
     """Complete a PUT with the values of other writers that are in Azure.
 
     Every PUT of a resource that may exist follows a read, also the first PUT. The
@@ -52,7 +52,7 @@ def keep_foreign_values(request: PutRequest) -> PutRequest | None:
     return attrs.evolve(request, put=put, merged=result, replaced=tuple(paths))
 
 
-def report_foreign_values(request: PutRequest) -> None:
+def report_foreign_values(request: DecidedPut) -> None:
     """Report the values that a PUT keeps and replaces, without the values
     themselves.
     """
@@ -73,7 +73,7 @@ def report_foreign_values(request: PutRequest) -> None:
         context.event("Warning", REPLACED, text)
 
 
-def _report_kept(request: PutRequest, result: MergedBody, *, has_record: bool) -> None:
+def _report_kept(request: DecidedPut, result: MergedBody, *, has_record: bool) -> None:
     context = request.scope.context
     if result.tags and not has_record:
         text = f"tags that this object does not declare are kept: {listed(result.tags)}"

@@ -6,6 +6,7 @@ at each list; `tests/policies/test_order.py` proves them.
 
 from collections.abc import Sequence
 
+from asoreconcile.azure.arm.outcomes import ArmOutcome
 from asoreconcile.azure.reconcile.model.decisions import (
     Read,
     ReconcileOutcome,
@@ -32,8 +33,8 @@ from asoreconcile.azure.reconcile.policies import (
 )
 from asoreconcile.azure.reconcile.policies.phase import PhaseOf
 from asoreconcile.azure.reconcile.policies.requests import (
+    DecidedPut,
     Intent,
-    PutRequest,
     WriteRequest,
 )
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
@@ -59,7 +60,7 @@ def permit(scope: ReconcileScope, *, is_delete: bool) -> None:
     permission.confirm(scope, PERMIT, is_delete=is_delete)
 
 
-def _permitted(request: PutRequest) -> None:
+def _permitted(request: DecidedPut) -> None:
     permit(request.scope, is_delete=False)
 
 
@@ -88,9 +89,9 @@ DECIDE: Sequence[PhaseOf[Intent, Look | AcceptedPut]] = (
 )
 
 # Before a PUT that was decided. Phases that may end without a PUT come before
-# `_permitted`, which reads the object live as late as possible; phases that count or
-# report the PUT come after it: only a permitted PUT is counted.
-BEFORE_PUT: Sequence[PhaseOf[PutRequest, ReconcileOutcome | Read]] = (
+# `_permitted`, which reads the object live as late as possible. The extensions of point
+# PUT follow.
+BEFORE_PUT: Sequence[PhaseOf[DecidedPut, ReconcileOutcome | Read]] = (
     adoption.look_first,
     reference_waits.await_references_late,
     checks.check_late,
@@ -99,7 +100,14 @@ BEFORE_PUT: Sequence[PhaseOf[PutRequest, ReconcileOutcome | Read]] = (
     core.show_progress,
     foreign_values.keep_foreign_values,
     _permitted,
+)
+
+# Inside the extensions of point PUT, right before the request. Phases that count or
+# report the PUT are here and nowhere else: only a PUT that is permitted and that no
+# extension postpones is counted.
+AT_PUT: Sequence[PhaseOf[DecidedPut, ArmOutcome]] = (
     put_budget.within_budget,
     adoption.report_adoption,
     foreign_values.report_foreign_values,
+    drift.count_repair,
 )

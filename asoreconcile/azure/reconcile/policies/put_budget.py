@@ -6,10 +6,10 @@ import attrs
 
 from asoreconcile.azure.reconcile.model.put_budget import PUT_BUDGET_SPENT, budget_spent
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
-from asoreconcile.azure.reconcile.policies.requests import PutRequest
+from asoreconcile.azure.reconcile.policies.requests import DecidedPut
 
 
-def within_budget(request: PutRequest) -> PutRequest | None:
+def within_budget(request: DecidedPut) -> DecidedPut | None:
     """Count a PUT that follows a success although the object was not edited, in the
     record of the PUT, too. Raises ConditionError `PutBudgetSpent` if there were too
     many in the last hour.
@@ -29,7 +29,7 @@ def within_budget(request: PutRequest) -> PutRequest | None:
     return attrs.evolve(request, put=attrs.evolve(request.put, record=record))
 
 
-def _counts(request: PutRequest) -> bool:
+def _counts(request: DecidedPut) -> bool:
     intent = request.intent
     if intent.ready is None:
         return False

@@ -19,7 +19,7 @@ from asoreconcile.azure.reconcile.model.reference_waits import (
     waiting_for,
     waits_for_references,
 )
-from asoreconcile.azure.reconcile.policies.requests import Intent, PutRequest
+from asoreconcile.azure.reconcile.policies.requests import DecidedPut, Intent
 from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.scope.references import target_of
@@ -36,7 +36,7 @@ def await_references(intent: Intent) -> None:
         _require_references(intent.scope)
 
 
-def await_references_late(request: PutRequest) -> None:
+def await_references_late(request: DecidedPut) -> None:
     """Wait before a PUT, unless the wait is over. Raises as `await_references`."""
     if not request.intent.is_checked:
         _require_references(request.scope)

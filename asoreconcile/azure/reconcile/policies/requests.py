@@ -98,7 +98,7 @@ class Intent:
 
 
 @attrs.frozen(eq=False)
-class PutRequest:
+class DecidedPut:
     """A PUT that was decided, before it is sent.
 
     intent: the request that led to it. desired: the body that the object declares. put:

@@ -14,7 +14,13 @@ from asoreconcile.azure.arm.credentials import CredentialError
 from asoreconcile.azure.catalogue.ignored_fields import IgnoredFieldError
 from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.catalogue.reserved import SETTINGS_SECRET
-from asoreconcile.azure.middleware.context import ArmAccess, ReconcileContext
+from asoreconcile.azure.middleware.context import (
+    ArmAccess,
+    ReconcileContext,
+    ResourceRead,
+)
+from asoreconcile.azure.middleware.extension_points import GET
+from asoreconcile.azure.middleware.requests import GetRequest
 from asoreconcile.azure.reconcile.model.annotations import (
     EXISTENCE,
     LATEST_RECONCILED_GENERATION,
@@ -285,7 +291,17 @@ class ReconcileScope:
             event=self.event,
             only_reports=self.sync_mode is SyncMode.REPORT,
             permit=self.permit,
+            get=self._get_through_extensions(),
         )
+
+    def _get_through_extensions(
+        self,
+    ) -> Callable[[ReconcileContext], ResourceRead] | None:
+        extensions, kind = self.operator.extensions, self.patcher.version.group_kind
+        if not extensions.has(GET, kind):
+            return None
+        chain, obj = extensions.chain(GET, kind), self.patcher.obj
+        return lambda context: chain(GetRequest(context, obj))
 
     @cached_property
     def sync_mode(self) -> SyncMode:

@@ -105,6 +105,8 @@ def poll(scope: ReconcileScope) -> ReconcileOutcome:
             if memory.accepted is not None:
                 memory.accepted = attrs.evolve(memory.accepted, running=None)
             body = _resource_read(token, outcome, patcher.version.api_version)
+            if scope.context.get is not None:
+                body = None  # an extension may read something else
             return settle(scope, ReadAfter.OPERATION, body=body)
 
 

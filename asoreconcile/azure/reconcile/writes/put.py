@@ -8,6 +8,7 @@ import attrs
 from asoreconcile.azure.arm.errors import ArmError
 from asoreconcile.azure.arm.outcomes import Failed
 from asoreconcile.azure.middleware.context import SuboperationPending
+from asoreconcile.azure.middleware.requests import Block, Postpone
 from asoreconcile.azure.reconcile.identity.recorded_claim import accept_claim
 from asoreconcile.azure.reconcile.model.conditions import reconciling
 from asoreconcile.azure.reconcile.model.decisions import (
@@ -19,10 +20,11 @@ from asoreconcile.azure.reconcile.model.decisions import (
 )
 from asoreconcile.azure.reconcile.model.drift_baseline import AcceptedPut
 from asoreconcile.azure.reconcile.policies import order
+from asoreconcile.azure.reconcile.policies.checks import pause_of, postponed
 from asoreconcile.azure.reconcile.policies.core import Next
 from asoreconcile.azure.reconcile.policies.drift import put_unread
 from asoreconcile.azure.reconcile.policies.phase import run
-from asoreconcile.azure.reconcile.policies.requests import Intent, PutRequest
+from asoreconcile.azure.reconcile.policies.requests import DecidedPut, Intent
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.sync.effects import apply
 from asoreconcile.azure.reconcile.sync.look import Look
@@ -74,7 +76,7 @@ def _decided(intent: Intent) -> ReconcileOutcome:
     put = seen.decided.then
     if not isinstance(put, Put):
         return _unsent(intent, seen, put)
-    request = PutRequest(intent, seen.made, put, seen.decided.effects)
+    request = DecidedPut(intent, seen.made, put, seen.decided.effects)
     end = run(order.BEFORE_PUT, request, _sent)
     if isinstance(end, Read):
         return settle(intent.scope, ReadAfter.PUT, body=end.body)
@@ -98,19 +100,18 @@ def _unsent(intent: Intent, seen: Look, then: Read | Fail) -> ReconcileOutcome:
     return settle(scope, ReadAfter.PUT, body=then.body, listed_at=then.listed_at)
 
 
-def _sent(request: PutRequest) -> ReconcileOutcome:
+def _sent(request: DecidedPut) -> ReconcileOutcome:
     """Send a PUT that is permitted, and continue with Azure's answer."""
     scope, patcher, memory = request.scope, request.scope.patcher, request.scope.memory
-    attempts, count = memory.repair_attempts, scope.operator.count_sync
-    apply(request.effects, patcher, scope.context, memory, count)
-    repairs = memory.repair_attempts.repairs
-    record = attrs.evolve(request.put.record, repairs=repairs)
-    put = attrs.evolve(request.put, record=record)
-    answer = send_put(scope, put, request.intent.reading)
+    attempts = memory.repair_attempts
+    answer = send_put(request)
+    if isinstance(answer, Block | Postpone):
+        memory.repair_attempts = attempts
+        return postponed(patcher, pause_of(answer))
     if not isinstance(answer, ArmError):
-        patcher.annotate(accept_claim(scope, put.arm_id))
+        patcher.annotate(accept_claim(scope, request.put.arm_id))
     if isinstance(answer, ArmError | Failed):
         # The PUT has repaired nothing that could be undone.
         memory.repair_attempts = attempts
         return refused(scope, answer, request.desired)
-    return accepted(scope, put, answer, request.desired)
+    return accepted(request, answer)

@@ -1,9 +1,11 @@
 """Reacts to the answer to a PUT: records its operation, reads the resource, or fails.
 
-`accepted` makes the only record of a PUT that Azure accepted (`AcceptedPut`).
+`sending` has remembered the accepted PUT (`AcceptedPut`); here it is recorded.
 """
 
 from http import HTTPStatus
+
+import attrs
 
 from asoreconcile.azure.arm.errors import ArmError
 from asoreconcile.azure.arm.outcomes import (
@@ -19,7 +21,6 @@ from asoreconcile.azure.reconcile.model.annotations import (
     build_label,
 )
 from asoreconcile.azure.reconcile.model.decisions import (
-    Put,
     ReadAfter,
     ReconcileOutcome,
     Requeue,
@@ -30,6 +31,7 @@ from asoreconcile.azure.reconcile.model.external_deletion import (
     is_recreated,
     what_to_do,
 )
+from asoreconcile.azure.reconcile.policies.requests import DecidedPut
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.sync.desired import Desired
 from asoreconcile.azure.reconcile.writes.endings import settle
@@ -76,16 +78,14 @@ def is_changed_meanwhile(error: ArmError, required_etag: str | None) -> bool:
     return error.status == HTTPStatus.PRECONDITION_FAILED and bool(required_etag)
 
 
-def accepted(
-    scope: ReconcileScope, put: Put, answer: ArmOutcome, made: Desired
-) -> ReconcileOutcome:
-    """Record an accepted PUT, and continue after it. made: the body of the PUT."""
+def accepted(request: DecidedPut, answer: ArmOutcome) -> ReconcileOutcome:
+    """Record an accepted PUT, and continue after it."""
+    scope, put = request.scope, request.put
     patcher, memory, context = scope.patcher, scope.memory, scope.context
-    # First: if a later write fails, it must not lead to a second PUT (D15).
     memory.precondition_failures = 0
-    memory.accepted = found = AcceptedPut(
-        put.record,
-        patcher.generation,
+    sent = memory.accepted or AcceptedPut(put.record, patcher.generation)
+    memory.accepted = found = attrs.evolve(
+        sent,
         running=answer if isinstance(answer, Pending) else None,
         recreated=is_recreated(
             status(patcher.obj),
@@ -100,7 +100,7 @@ def accepted(
         # The resources below are gone, too: their objects must find out now.
         scope.event("Warning", RECREATED, what_to_do(put.arm_id))
         scope.wake_children()
-    return followed(scope, found, made)
+    return followed(scope, found, request.desired)
 
 
 def followed(

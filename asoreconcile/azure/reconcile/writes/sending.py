@@ -5,63 +5,100 @@ A request is sent while no write of a parent or child is under way.
 
 from contextlib import ExitStack
 
+import attrs
+
 from asoreconcile.azure.arm.errors import ArmError
-from asoreconcile.azure.arm.outcomes import ArmOutcome
-from asoreconcile.azure.middleware.extension_points import DELETE
-from asoreconcile.azure.middleware.requests import DeleteRequest, DeleteResult
+from asoreconcile.azure.arm.outcomes import ArmOutcome, Failed, Pending
+from asoreconcile.azure.middleware.extension_points import DELETE, PUT
+from asoreconcile.azure.middleware.requests import (
+    DeleteRequest,
+    DeleteResult,
+    PutRequest,
+    PutResult,
+)
 from asoreconcile.azure.reconcile.identity.claim import uses_credential
 from asoreconcile.azure.reconcile.identity.recorded_claim import (
     awaiting_answer,
     open_claim,
 )
-from asoreconcile.azure.reconcile.model.decisions import Put
-from asoreconcile.azure.reconcile.model.drift_baseline import OBSERVED
+from asoreconcile.azure.reconcile.model.drift_baseline import OBSERVED, AcceptedPut
 from asoreconcile.azure.reconcile.policies import order
+from asoreconcile.azure.reconcile.policies.phase import run
+from asoreconcile.azure.reconcile.policies.requests import DecidedPut
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
-from asoreconcile.azure.reconcile.state.parent_writes import ParentRead
+from asoreconcile.base.objects import JsonObject
 
 
-def send_put(
-    scope: ReconcileScope, put: Put, reading: ParentRead
-) -> ArmOutcome | ArmError:
-    """Send a PUT; return Azure's answer, or its refusal.
+def send_put(request: DecidedPut) -> PutResult | ArmError:
+    """Send a PUT through the extensions; return the result, or Azure's refusal.
 
-    The caller has just asked `order.permit`. reading: the record of the reads that the
-    body rests on. Raises ConditionError `AlreadyManaged`; RetryError if a parent or a
-    child is written meanwhile; GoneError, ArmTransportError.
+    The caller has just asked `order.permit`. An accepted PUT is in the memory before
+    this returns or raises, so that an extension that fails afterwards causes no second
+    PUT (D15). Raises ConditionError `AlreadyManaged`, `PutBudgetSpent`; RetryError if a
+    parent or a child is written meanwhile; GoneError, ArmTransportError.
     """
-    memory, connection = scope.memory, scope.connection
+    scope, put = request.scope, request.put
+    memory, patcher = scope.memory, scope.patcher
     open_claim(scope, put.arm_id)
     # Also if Azure refuses the PUT: a person will ask whose credential it was.
-    before, memory.credential = memory.credential, connection.source
-    if before and before != connection.source:
-        scope.event(*uses_credential(connection.source))
+    source = scope.connection.source
+    before, memory.credential = memory.credential, source
+    if before and before != source:
+        scope.event(*uses_credential(source))
+    sent = False
+
+    def send(body: JsonObject) -> ArmOutcome:
+        nonlocal sent
+        decided = attrs.evolve(request, put=attrs.evolve(put, body=body))
+        outcome = run(order.AT_PUT, decided, _sent)
+        sent = not isinstance(outcome, Failed)
+        return outcome
+
+    chain = scope.operator.extensions.chain(PUT, patcher.version.group_kind)
+    try:
+        return chain(PutRequest(scope.context, patcher.obj, put.body, send))
+    except ArmError as error:
+        if sent:
+            raise  # of a later request of an extension
+        return error
+
+
+def _sent(request: DecidedPut) -> ArmOutcome:
+    """Send a PUT, and remember it if Azure accepts it. Raises ArmError."""
+    scope, put = request.scope, request.put
+    memory, connection, parent_writes = (
+        scope.memory,
+        scope.connection,
+        scope.operator.parent_writes,
+    )
     scope.log.info("Putting resource", armId=put.arm_id)
     # If the body contains values that were read, the PUT is sent only while they hold:
     # by the resource's ETag, else by turns.
     required_etag = scope.context.required_etag
     headers = {"If-Match": required_etag} if required_etag else {}
-    parent_writes = scope.operator.parent_writes
-    try:
-        with ExitStack() as stack:
-            if required_etag == "":
-                stack.enter_context(parent_writes.exclusive(reading))
-            stack.enter_context(parent_writes.writing(put.arm_id))
-            # From here on Azure may have this body, also if the answer is a refusal:
-            # values that it does not show are unknown until a PUT is accepted.
-            memory.accepted = None
-            if put.withdrawn:
-                scope.patcher.annotate({OBSERVED: put.withdrawn})
-            stack.callback(scope.operator.note_write, put.arm_id)
-            stack.enter_context(awaiting_answer(memory))
-            return connection.client.put(
-                put.arm_id,
-                scope.patcher.version.api_version,
-                put.body,
-                headers=headers,
-            )
-    except ArmError as error:
-        return error
+    with ExitStack() as stack:
+        if required_etag == "":
+            stack.enter_context(parent_writes.exclusive(request.intent.reading))
+        stack.enter_context(parent_writes.writing(put.arm_id))
+        # From here on Azure may have this body, also if the answer is a refusal:
+        # values that it does not show are unknown until a PUT is accepted.
+        memory.accepted = None
+        if put.withdrawn:
+            scope.patcher.annotate({OBSERVED: put.withdrawn})
+        stack.callback(scope.operator.note_write, put.arm_id)
+        stack.enter_context(awaiting_answer(memory))
+        outcome = connection.client.put(
+            put.arm_id,
+            scope.patcher.version.api_version,
+            put.body,
+            headers=headers,
+        )
+    if not isinstance(outcome, Failed):
+        # First: if a later write fails, it must not lead to a second PUT (D15).
+        running = outcome if isinstance(outcome, Pending) else None
+        generation = scope.patcher.generation
+        memory.accepted = AcceptedPut(put.record, generation, running=running)
+    return outcome
 
 
 def send_delete(scope: ReconcileScope) -> DeleteResult | ArmError:

@@ -47,7 +47,7 @@ def test_the_example_passes_its_own_tests(tmp_path):
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "3 passed" in done.stdout
+    assert "4 passed" in done.stdout
 
 
 def test_the_example_s_entry_point_leads_to_a_set_that_fits():

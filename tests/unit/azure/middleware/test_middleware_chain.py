@@ -15,19 +15,21 @@ from asoreconcile.azure.middleware.chain import (
     ExtensionFailedError,
     Extensions,
 )
-from asoreconcile.azure.middleware.context import SuboperationPending
+from asoreconcile.azure.middleware.context import ResourceRead, SuboperationPending
 from asoreconcile.azure.middleware.extension_points import (
     CLASSIFY_ERROR,
     DELETE,
     EVERY_SUCCESS,
     EXPORT_CONFIG_MAPS,
     EXPORT_SECRETS,
+    GET,
     IMPORT,
     MODIFY_PAYLOAD,
     POINTS,
     POST_RECONCILE,
     PRE_RECONCILE,
     PRE_RECONCILE_OWNER,
+    PUT,
 )
 from asoreconcile.azure.middleware.extension_set import (
     ANY_ARM_KIND,
@@ -43,6 +45,7 @@ from asoreconcile.azure.middleware.requests import (
     Export,
     ExportConfigMaps,
     ExportSecrets,
+    GetRequest,
     Import,
     Imported,
     InProgress,
@@ -53,6 +56,7 @@ from asoreconcile.azure.middleware.requests import (
     PreReconcile,
     PreReconcileOwner,
     Proceed,
+    PutRequest,
     Ready,
     ResourceDeleted,
     SecretExport,
@@ -118,7 +122,7 @@ def test_the_wildcard_kind_joins_every_chain():
     assert extensions.has(MODIFY_PAYLOAD, OTHER)
 
 
-NEEDS_ARM = {MODIFY_PAYLOAD, EXPORT_SECRETS, EXPORT_CONFIG_MAPS, IMPORT}
+NEEDS_ARM = {GET, MODIFY_PAYLOAD, PUT, EXPORT_SECRETS, EXPORT_CONFIG_MAPS, IMPORT}
 
 
 def passing(point, kind):
@@ -204,7 +208,9 @@ def test_a_terminal_can_be_replaced():
 REQUESTS = {
     PRE_RECONCILE_OWNER: lambda ctx: PreReconcileOwner(ctx, {}),
     PRE_RECONCILE: lambda ctx: PreReconcile(ctx, {}),
+    GET: lambda ctx: GetRequest(ctx, {}),
     MODIFY_PAYLOAD: lambda ctx: ModifyPayload(ctx, {}, {"name": "a"}),
+    PUT: lambda ctx: PutRequest(ctx, {}, {"name": "a"}),
     CLASSIFY_ERROR: lambda ctx: ClassifyError(ctx.version, arm_fault(400, "Bad")),
     POST_RECONCILE: lambda ctx: PostReconcile(ctx, {}),
     EXPORT_SECRETS: lambda ctx: ExportSecrets(ctx, {}),
@@ -227,7 +233,8 @@ def reached(point, run):
     one.on(point, THING)(run)
     ends = {point: default}
     chain = Extensions.compose([one], kinds=KINDS, ends=ends).chain(point, THING)
-    return chain(REQUESTS[point](fake_ctx(arm=FakeArm(unknown="404")))), len(runs)
+    arm = FakeArm(unknown="404").on("PUT", ARM_ID, "2024-01-01", {})
+    return chain(REQUESTS[point](fake_ctx(arm=arm))), len(runs)
 
 
 def returning(value):
@@ -254,6 +261,9 @@ def test_a_result_of_another_type_is_an_error_that_names_the_extension(point, od
     ("point", "odd", "problem"),
     [
         (MODIFY_PAYLOAD, {}, "an empty body"),
+        (GET, ResourceRead({}), "no body of a resource"),
+        (GET, ResourceRead("x"), "no body of a resource"),
+        (GET, ResourceRead(None), "not that it is absent"),
         (EXPORT_CONFIG_MAPS, ("x",), "a str among its exports"),
         (EXPORT_SECRETS, SecretExport([]), "a list of secrets"),
         (EXPORT_SECRETS, SecretExport((None,)), "None among its exports"),
