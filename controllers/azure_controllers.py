@@ -21,10 +21,11 @@ from asoreconcile.azure.controllers.webhooks import Webhooks
 from asoreconcile.azure.expressions.api import Expressions
 from asoreconcile.azure.middleware.metrics import ExtensionMetrics
 from asoreconcile.azure.reconcile.state.dependency_index import DependencyIndex
+from asoreconcile.azure.reconcile.state.exported_objects import ExportedObjects
 from asoreconcile.azure.reconcile.state.waiting import Waiting
 from asoreconcile.base.lazy import Lazy
 from asoreconcile.base.objects import GroupKind
-from asoreconcile.kube.resources import SECRETS
+from asoreconcile.kube.resources import CONFIG_MAPS, SECRETS
 from asoreconcile.runtime.application import Application
 
 if TYPE_CHECKING:
@@ -52,7 +53,13 @@ def azure_controllers(
     Raises AsoreconcileError for a credential or an extension set that cannot be used.
     """
     waiting, dependents = Waiting(), DependencyIndex()
-    mapping = EventMapping(kinds, dependents, waiting)
+    exported = ExportedObjects(
+        {
+            resource.group_kind: app.informer(resource, metadata_only=True)
+            for resource in (SECRETS, CONFIG_MAPS)
+        }
+    )
+    mapping = EventMapping(kinds, dependents, waiting, exported)
     mapping.setup_with(app)
     connections = AzureConnections(app, settings, seen=kinds.seen).resolver
     secrets = app.informer(SECRETS, metadata_only=True)
@@ -80,6 +87,7 @@ def azure_controllers(
             waiting=waiting,
             wake_children=mapping.wake_children,
             dependents=dependents,
+            exported=exported,
             expressions=expressions,
         )
 

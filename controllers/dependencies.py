@@ -25,6 +25,7 @@ from asoreconcile.azure.reconcile.scope.shared_dependencies import (
     SharedDependencies,
 )
 from asoreconcile.azure.reconcile.state.dependency_index import DependencyIndex
+from asoreconcile.azure.reconcile.state.exported_objects import ExportedObjects
 from asoreconcile.azure.reconcile.state.sync_metrics import SyncMetrics
 from asoreconcile.azure.reconcile.state.waiting import Waiting
 from asoreconcile.azure.reconcile.writes.deletion import delete_resource
@@ -50,6 +51,7 @@ def shared_dependencies(
     waiting: Waiting,
     wake_children: Callable[[ObjectReference], None],
     dependents: DependencyIndex,
+    exported: ExportedObjects,
     expressions: Expressions,
 ) -> SharedDependencies:
     """Return the shared dependencies.
@@ -95,6 +97,7 @@ def shared_dependencies(
         objects_of=kinds.objects_of,
         waiting=waiting,
         wake_children=wake_children,
+        exported=exported,
         export_loop=dependents.export_loop,
         leads_to=dependents.leads_to,
         why_secret_refused=_secret_access(app, settings, catalogue, record_key),

@@ -21,13 +21,19 @@ from asoreconcile.azure.reconcile.model.annotations import (
     RESOURCE_ID,
 )
 from asoreconcile.azure.reconcile.model.claim_record import says_accepted
-from asoreconcile.azure.reconcile.model.conditions import find_ready, is_ready
+from asoreconcile.azure.reconcile.model.conditions import (
+    EXPORT_REFUSED,
+    find_ready,
+    is_ready,
+)
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.state.dependency_index import (
     DependencyIndex,
     Relation,
     targets_of,
 )
+from asoreconcile.azure.reconcile.state.export_cache import EXPORTED
+from asoreconcile.azure.reconcile.state.exported_objects import ExportedObjects
 from asoreconcile.azure.reconcile.state.read_set import Waits, always
 from asoreconcile.azure.reconcile.state.waiting import Waiting
 from asoreconcile.base.log import Logger
@@ -47,11 +53,13 @@ class EventMapping:
     """Event handlers that update the dependency index and wake dependents.
 
     waiting: objects that wait for another one with the same Azure id.
+    exported: versions of exported objects.
     """
 
     _kinds: KindRegistry
     _dependents: DependencyIndex
     _waiting: Waiting
+    _exported: ExportedObjects = attrs.field(factory=ExportedObjects)
 
     def setup_with(self, app: Application) -> None:
         """Register for watch events of Namespaces, Secrets and ConfigMaps.
@@ -79,7 +87,11 @@ class EventMapping:
                 is_id = not initial and RESOURCE_ID in entry.annotations
                 self._wake_waiting(node, entry, _News(is_ready=True, is_id=is_id))
             case Updated(old=old, new=new):
-                if old.generation != new.generation or old.uid != new.uid:
+                if (
+                    old.generation != new.generation
+                    or old.uid != new.uid
+                    or old.annotations.get(EXPORTED) != new.annotations.get(EXPORTED)
+                ):
                     self._index(form, node, new)
                 if not new.has_annotations_of(
                     old
@@ -102,8 +114,8 @@ class EventMapping:
         self._waiting.forget_kind(group_kind)
 
     def on_secret_or_config_map(self, group_kind: GroupKind, event: Event) -> None:
-        """Handle a change of a Secret or ConfigMap: wake the objects that read it and,
-        if it was deleted, those that write it.
+        """Handle a change of a Secret or ConfigMap: wake the objects that read it, and
+        those that export to it unless the change is their own write.
         """
         if isinstance(event, Added) and event.initial:
             return  # the objects that name it are in the initial list themselves
@@ -112,13 +124,29 @@ class EventMapping:
             and event.old.resource_version == event.new.resource_version
         ):
             return
-        changed = ObjectReference(group_kind, event.key)
-        gone = isinstance(event, Deleted)
+        changed, version = ObjectReference(group_kind, event.key), _version_now(event)
+        if not version:
+            self._exported.forget(changed)
         for node, relation in self._dependents.of(changed):
-            # A change of an exported object is mostly the event of our own write; only
-            # its deletion must be repaired.
-            if relation is not Relation.EXPORT or gone:
-                self._wake(node, changed, _version_now(event))
+            is_export = relation is Relation.EXPORT
+            waits = partial(self._differs, node, changed, version)
+            self._wake(node, changed, version, waits if is_export else always)
+
+    def _differs(
+        self, node: ObjectReference, exported: ObjectReference, version: str
+    ) -> bool:
+        """Return whether an exported object was deleted, or changed by another writer.
+
+        An export that was refused waits for its retry or for the deletion: another
+        owner's object may change often.
+        """
+        if not version:
+            return True
+        entry = self._kinds.entry(node)
+        if entry is None or self._exported.is_known(exported, version):
+            return False
+        ready = find_ready((entry.shared_view().get("status") or {}).get("conditions"))
+        return ready is None or ready.get("reason") != EXPORT_REFUSED
 
     def on_namespace(self, event: Event) -> None:
         """Handle a changed annotation of a Namespace: wake the objects that inherit it,

@@ -57,6 +57,7 @@ from asoreconcile.azure.reconcile.scope.shared_dependencies import (
     KindRuntime,
     SharedDependencies,
 )
+from asoreconcile.azure.reconcile.state.exported_objects import ExportedObjects
 from asoreconcile.azure.reconcile.state.memory import ObjectMemories
 from asoreconcile.azure.reconcile.state.read_set import InFlightReads
 from asoreconcile.azure.reconcile.state.requeue_backoff import RequeueBackoff
@@ -245,6 +246,12 @@ class World:
             leads_to=lambda _start, _goal: False,
             wait_for_references=True,
             collection_reads=None,
+            exported=ExportedObjects(
+                {
+                    resource.group_kind: _FreshCache(self, resource)
+                    for resource in (SECRETS, CONFIG_MAPS)
+                }
+            ),
         )
 
     # The operator's view of the cluster: always fresh, without a cache.
@@ -565,6 +572,20 @@ class _FreshInformer:
 
     def entry(self, key: ObjectKey) -> Entry | None:
         return self._world.entries().get(ObjectReference(self._group_kind, key))
+
+
+class _FreshCache:
+    """A cache of Secrets or ConfigMaps that lags behind nothing."""
+
+    def __init__(self, world: World, resource: ApiResource) -> None:
+        self._world, self._resource = world, resource
+
+    def has_synced(self) -> bool:
+        return True
+
+    def entry(self, key: ObjectKey) -> Entry | None:
+        found = self._world._read(self._resource, key)
+        return None if found is None else Entry(found)
 
 
 class _FreshNamespaces:

@@ -11,9 +11,16 @@ from world import World, resource_group
 from asoreconcile.azure.reconcile.model.annotations import CREDENTIAL_FROM
 from asoreconcile.azure.reconcile.model.put_budget import MOST_PUTS, PutBudget
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
+from asoreconcile.azure.reconcile.state.export_cache import EXPORTED
 from asoreconcile.base import jsontext
-from asoreconcile.base.objects import ObjectKey, labels, owner_references, uid_of
-from asoreconcile.kube.resources import NAMESPACES, SECRETS
+from asoreconcile.base.objects import (
+    ObjectKey,
+    annotations,
+    labels,
+    owner_references,
+    uid_of,
+)
+from asoreconcile.kube.resources import CONFIG_MAPS, NAMESPACES, SECRETS
 from asoreconcile.kube.selection import Selection
 from asoreconcile.redaction import forget_all
 from asoreconcile.testing.http import HttpResponse
@@ -254,9 +261,121 @@ def test_k4_a_writer_that_deletes_each_export_is_braked(world, cache):
     assert len(world.requests("POST", "listKeys")) == before + 1
     ready = world.ready(cache)
     assert (ready["reason"], "in an hour" in ready["message"]) == (FAILED, True)
-    world.clock.advance(3600.0)
+    # It retries by itself, once the hour is over.
+    assert ready["severity"] == "Warning"
+    delay = world.run(cache).requeue_after_seconds
+    assert 3590.0 < delay <= 3600.0
+    world.clock.advance(delay)
     world.settle(cache)
     assert set(secret(world)) == {"primary", "host"}
+
+
+HOST = [{"name": "redis-host", "key": "host", "value": "self.status.hostName"}]
+HOST_KEY = ObjectKey("default", "redis-host")
+
+
+@pytest.fixture
+def exporter(world):
+    """A cache whose keys are exported to a Secret, and its host to a ConfigMap too."""
+    world.operator = attrs.evolve(world.operator, sync_mode=SyncMode.COMPARE)
+    obj = world.settled(redis(configMapExpressions=HOST))
+    world.run(obj)  # a first sync, after which the next process reads nothing
+    world.events.clear()
+    return obj
+
+
+def contents(world):
+    kinds = ((SECRETS, SECRET), (CONFIG_MAPS, HOST_KEY))
+    return [world.client.get(resource, key)["data"] for resource, key in kinds]
+
+
+def spoil(world, resource, key, change):
+    if change == "deleted":
+        return world.client.delete(resource, key)
+    present = world.client.get(resource, key)
+    data = None if change == "emptied" else dict.fromkeys(present["data"], "c3BvaWw=")
+    return world.client.replace(resource, {**present, "data": data})
+
+
+CHANGES = ("deleted", "edited", "emptied")
+
+
+@pytest.mark.parametrize(
+    ("resource", "key", "change", "restarted"),
+    [
+        *((SECRETS, SECRET, change, True) for change in CHANGES),
+        *((CONFIG_MAPS, HOST_KEY, change, True) for change in CHANGES),
+        (SECRETS, SECRET, "edited", False),
+        (CONFIG_MAPS, HOST_KEY, "emptied", False),
+    ],
+)
+def test_what_another_writer_did_to_an_export_is_undone_and_said(
+    world, exporter, resource, key, change, restarted
+):
+    """Also if no process ran then: the start compares versions."""
+    before = contents(world)
+    spoil(world, resource, key, change)
+    if restarted:
+        world.restart()
+    world.run(exporter)
+    assert contents(world) == before
+    said = [text for _, _, reason, text in world.events if reason == "ExportRestored"]
+    verb = "was deleted" if change == "deleted" else "differs from what was exported"
+    assert len(said) == 1
+    assert said[0].startswith(f"{resource.kind} {key.name!r} {verb}")
+    assert world.ready(exporter)["status"] == "True"
+
+
+def test_a_start_reads_no_export_that_is_as_it_was_left(world, exporter):
+    reads = len(world.requests("GET"))
+    world.restart()
+    served = len(world.cluster.journal)
+    world.run(exporter)
+    assert len(world.requests("GET")) == reads
+    found = [one.path for one in world.cluster.journal[served:]]
+    assert not [path for path in found if "/secrets/" in path or "/configmaps/" in path]
+
+
+def test_a_start_reads_an_export_of_another_version_and_asks_azure_nothing(
+    world, exporter
+):
+    world.client.patch(SECRETS, SECRET, {"metadata": {"labels": {"team": "red"}}})
+    reads, asked = len(world.requests("GET")), len(world.requests("POST"))
+    world.restart()
+    world.run(exporter)
+    assert len(world.requests("GET")) == reads
+    assert len(world.requests("POST")) == asked
+    assert world.events == []
+
+
+def test_an_export_without_versions_in_its_record_is_read_at_the_start(world, exporter):
+    """The record of an earlier release has none."""
+    record = jsontext.loads(annotations(world.read(exporter))[EXPORTED])
+    old = {name: record[name] for name in ("of", "secrets") if name in record}
+    world.annotate(exporter, **{EXPORTED: jsontext.dumps(old).decode()})
+    reads = len(world.requests("GET"))
+    world.restart()
+    world.run(exporter)
+    assert len(world.requests("GET")) == reads
+    world.client.delete(CONFIG_MAPS, HOST_KEY)
+    world.restart()
+    world.run(exporter)
+    assert world.client.get(CONFIG_MAPS, HOST_KEY)["data"]
+
+
+def test_k4_a_writer_that_changes_a_config_map_each_time_is_braked(world, exporter):
+    for _ in range(MOST_PUTS):
+        spoil(world, CONFIG_MAPS, HOST_KEY, "edited")
+        world.run(exporter)
+        assert world.ready(exporter)["status"] == "True"
+    spoil(world, CONFIG_MAPS, HOST_KEY, "edited")
+    delay = world.run(exporter).requeue_after_seconds
+    ready = world.ready(exporter)
+    assert (ready["reason"], "in an hour" in ready["message"]) == (FAILED, True)
+    spoiled = contents(world)
+    world.clock.advance(delay)
+    world.settle(exporter)
+    assert contents(world) != spoiled
 
 
 def test_naming_a_secret_as_a_credential_forbids_nobody_to_export_to_it(world):

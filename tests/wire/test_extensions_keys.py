@@ -154,6 +154,44 @@ def test_a_request_that_fails_keeps_ready_and_the_secret_and_is_said(world, fail
     assert asked(world) == 3
 
 
+@pytest.mark.parametrize("period", [3600.0, None], ids=["hourly", "never"])
+def test_keys_of_a_resource_that_was_made_again_are_fetched_again(world, period):
+    """By a PUT of ours, which knows it although Azure shows no birth."""
+    world.set_period(redis(), period)
+    world.run(redis())
+    arm_id = annotations(world.read(redis()))[RESOURCE_ID]
+    before, dead = asked(world), secret(world)["primary"]
+    world.azure.remove(arm_id)
+    regenerate(world, "key-of-the-new-one")
+    world.settle(redis())
+    world.run(redis())
+    world.settle(redis())
+    assert (asked(world), secret(world)["primary"]) == (
+        before + 1,
+        "key-of-the-new-one",
+    )
+    assert dead != secret(world)["primary"]
+
+
+def test_keys_of_a_resource_that_another_made_again_are_fetched_again(world):
+    """Its birth is another one than that of the record."""
+    arm_id = annotations(world.read(redis()))[RESOURCE_ID]
+
+    def born(at):
+        body = world.azure.resources()[arm_id]
+        world.azure.seed(arm_id, {**body, "systemData": {"createdAt": at}})
+
+    born("2024-05-06T03:07:29Z")
+    sync(world)
+    before = asked(world)
+    sync(world, seconds=60.0)
+    assert asked(world) == before
+    born("2024-05-07T03:07:29Z")
+    regenerate(world, "another")
+    sync(world, seconds=60.0)
+    assert (asked(world), secret(world)["primary"]) == (before + 1, "another")
+
+
 def test_extra_members_of_an_answer_are_ignored(world):
     body = {"primaryKey": "k", "secondaryKey": None, "tertiaryKey": "x"}
     world.azure.faults.answer("POST", "/listKeys", 200, body=body)

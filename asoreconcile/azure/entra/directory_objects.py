@@ -43,6 +43,7 @@ from asoreconcile.azure.middleware.requests import Export
 from asoreconcile.azure.non_arm.extension_points import require_permission
 from asoreconcile.azure.non_arm.hand_over import heir_of, report_heir
 from asoreconcile.azure.reconcile.exports.export_plan import merged
+from asoreconcile.azure.reconcile.exports.export_writer import read as read_target
 from asoreconcile.azure.reconcile.exports.export_writer import write
 from asoreconcile.azure.reconcile.identity.duplicates import require_sole
 from asoreconcile.azure.reconcile.identity.recorded_claim import accept_claim
@@ -338,7 +339,9 @@ def _report(scope: ReconcileScope, entry: JsonObject) -> None:
         if isinstance(asked.get(field), dict) and entry.get(name)
     ]
     for target in merged(CONFIG_MAPS, exports):
-        write(scope.operator.client, scope.patcher, CONFIG_MAPS, target)
+        key = ObjectKey(scope.patcher.key.namespace, target.name)
+        present = read_target(scope.operator.client, CONFIG_MAPS, key)
+        write(scope.operator, scope.patcher, CONFIG_MAPS, target, present)
 
 
 def _delete(scope: ReconcileScope, graph: GraphClient, entry_id: str) -> None:

@@ -14,6 +14,7 @@ import attrs
 from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.catalogue.reserved import EXPORT_MARK
 from asoreconcile.azure.middleware.requests import Export
+from asoreconcile.azure.reconcile.model.conditions import EXPORT_REFUSED
 from asoreconcile.base import jsontext
 from asoreconcile.base.objects import (
     GroupVersionKind,
@@ -138,7 +139,7 @@ def refused(message: str) -> ConditionError:
     """Return the condition of an export that fails until a person changes something."""
     return ConditionError(
         message,
-        reason="FailedWritingAdditionalKubernetesObjects",
+        reason=EXPORT_REFUSED,
         severity="Error",
     )
 
@@ -158,7 +159,7 @@ def invalid(
 
 
 def content_of(target: JsonObject) -> str:
-    """Return the values and the mark of an exported Secret as one text, for a hash."""
+    """Return the values and the mark of an exported object as one text, for a hash."""
     content = [target.get("data") or {}, annotations(target).get(EXPORT_MARK)]
     return jsontext.dumps(content, sort_keys=True).decode()
 

@@ -8,7 +8,9 @@ from asoreconcile.azure.reconcile.exports.export_plan import (
     manifest,
     refused,
 )
+from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
+from asoreconcile.azure.reconcile.scope.shared_dependencies import SharedDependencies
 from asoreconcile.base.errors import RetryError
 from asoreconcile.base.objects import JsonObject, ObjectKey, uid_of
 from asoreconcile.kube.client import KubeClient
@@ -24,20 +26,32 @@ FIELD_MANAGER = "asoreconcile"
 _REPLACED_SECONDS = 1.0
 
 
+def read(
+    client: KubeClient, resource: ApiResource, key: ObjectKey
+) -> JsonObject | None:
+    """Return a Secret or ConfigMap, or None if it does not exist. Blocking."""
+    try:
+        return client.get(resource, key)
+    except NotFoundError:
+        return None
+
+
 def write(
-    client: KubeClient,
+    operator: SharedDependencies,
     patcher: PatchHelper,
     resource: ApiResource,
     target: ExportTarget,
+    present: JsonObject | None,
 ) -> JsonObject:
     """Write one target if it differs, and return it as it is afterwards.
 
-    patcher: the exporting object's working copy. Blocking: a read, and a write if the
-    target differs. Raises ConditionError for a target that is not ours or that the API
-    server refuses. Rules: R9.1, R9.7, D14.
+    patcher: the exporting object's working copy. present: the target as it was read,
+    None if it did not exist. Its version is noted, so that the event of the write wakes
+    nothing. Blocking: a write if the target differs. Raises ConditionError for a target
+    that is not ours or that the API server refuses. Rules: R9.1, R9.7, D14.
     """
     try:
-        return _written(client, patcher, resource, target)
+        stored = _written(operator.client, patcher, resource, target, present)
     except InvalidError as error:
         if is_another_object(error):
             raise RetryError(
@@ -45,6 +59,9 @@ def write(
                 after_seconds=_REPLACED_SECONDS,
             ) from None
         raise invalid(resource, target, error) from None
+    key = ObjectKey(patcher.key.namespace, target.name)
+    operator.exported.note(ObjectReference(resource.group_kind, key), stored)
+    return stored
 
 
 def _written(
@@ -52,13 +69,12 @@ def _written(
     patcher: PatchHelper,
     resource: ApiResource,
     target: ExportTarget,
+    present: JsonObject | None,
 ) -> JsonObject:
     owner = patcher.obj
     key = ObjectKey(patcher.key.namespace, target.name)
     wanted = manifest(owner, patcher.version.gvk, resource, target)
-    try:
-        present = client.get(resource, key)
-    except NotFoundError:
+    if present is None:
         try:
             return client.create(resource, wanted, field_manager=FIELD_MANAGER)
         except AlreadyExistsError:

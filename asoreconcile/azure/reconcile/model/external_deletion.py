@@ -10,27 +10,12 @@ ASO does the same; here the person on call can at least see it. Rule: I6.
                                               for new resources only
 """
 
-from datetime import UTC, datetime
-
 from asoreconcile.azure.catalogue.type_facts import facts_of
+from asoreconcile.azure.reconcile.model.birth import has_birth_mark
 from asoreconcile.azure.reconcile.model.first_creation import was_there
-from asoreconcile.base.objects import JsonObject, dig
+from asoreconcile.base.objects import JsonObject
 
 RECREATED = "AzureResourceRecreated"
-
-# Birth marks: values in the status that are constant for the life of a resource.
-_MOMENTS = (
-    "systemData.createdAt",
-    "createdAt",
-    "createdDate",
-    "createdOn",
-    "creationDate",
-    "creationTime",
-    "timeCreated",
-)
-_NAMES = ("resourceGuid",)
-# Two api-versions write the same time with and without fractions of a second.
-_SAME_MOMENT_SECONDS = 60.0
 
 
 def is_recreated(
@@ -44,29 +29,7 @@ def is_recreated(
     if not was_there(before):
         return False
     is_new = created and facts_of(arm_type.partition("/")[0]).created_is_new
-    return is_absent or (is_new and not _has_birth_mark(before))
-
-
-def is_another(before: JsonObject, after: JsonObject) -> bool:
-    """Return whether two statuses are of two successive resources with the same id."""
-    for path in _NAMES:
-        old, new = dig(before, path), dig(after, path)
-        if old and new:
-            return str(old).lower() != str(new).lower()
-    for path in _MOMENTS:
-        then, now = _moment(before, path), _moment(after, path)
-        if then is not None and now is not None:
-            return abs((now - then).total_seconds()) > _SAME_MOMENT_SECONDS
-    return False
-
-
-def is_born_since(status: JsonObject, at: str) -> bool:
-    """Return whether a status says that its resource was made at a time or later; false
-    if the status does not say when.
-    """
-    then = _moment({"at": at}, "at")
-    born = next((one for path in _MOMENTS if (one := _moment(status, path))), None)
-    return born is not None and then is not None and born >= then
+    return is_absent or (is_new and not has_birth_mark(before))
 
 
 def what_to_do(arm_id: str) -> str:
@@ -81,20 +44,3 @@ def what_to_do(arm_id: str) -> str:
         "is detach-on-delete), and apply it anew with spec.owner naming the new group. "
         "Before the next move, set reconcile-policy to skip: then nothing is made again"
     )
-
-
-def _has_birth_mark(status: JsonObject) -> bool:
-    if any(dig(status, path) for path in _NAMES):
-        return True
-    return any(_moment(status, path) is not None for path in _MOMENTS)
-
-
-def _moment(status: JsonObject, path: str) -> datetime | None:
-    text = dig(status, path)
-    try:
-        moment = datetime.fromisoformat(text) if isinstance(text, str) else None
-    except ValueError:
-        return None
-    if moment is None or moment.tzinfo is not None:
-        return moment
-    return moment.replace(tzinfo=UTC)

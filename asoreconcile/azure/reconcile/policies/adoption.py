@@ -12,6 +12,7 @@ import attrs
 from asoreconcile.azure.catalogue.status import status_of
 from asoreconcile.azure.middleware.context import ReconcileContext
 from asoreconcile.azure.reconcile.model.annotations import EXISTENCE
+from asoreconcile.azure.reconcile.model.birth import is_born_since
 from asoreconcile.azure.reconcile.model.claim_record import ClaimRecord
 from asoreconcile.azure.reconcile.model.decisions import Read
 from asoreconcile.azure.reconcile.model.differences import Difference
@@ -25,7 +26,6 @@ from asoreconcile.azure.reconcile.model.existence import (
     require_adoptable,
     stated_policy,
 )
-from asoreconcile.azure.reconcile.model.external_deletion import is_born_since
 from asoreconcile.azure.reconcile.model.never_shown import what_differs
 from asoreconcile.azure.reconcile.policies.requests import DecidedPut, WriteRequest
 from asoreconcile.azure.reconcile.scope.patch_helper import BEHIND_SECONDS, StaleError

@@ -2,6 +2,7 @@
 read. At a start there are thousands.
 """
 
+from asoreconcile.azure.reconcile.exports.export import is_as_left
 from asoreconcile.azure.reconcile.model.decisions import Succeeded
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
 from asoreconcile.azure.reconcile.policies.requests import Intent
@@ -28,6 +29,9 @@ def resume(intent: Intent) -> Succeeded | None:
     if last_put is None or not last_put.rest:
         return None
     if not intent.is_recorded or last_put.notes != intent.rendered.notes:
+        return None
+    # Exports may have been changed while no process ran: the look repairs them.
+    if not is_as_left(operator, scope.patcher.obj):
         return None
     scope.remember_credential()
     operator.count_sync("resumed", False)

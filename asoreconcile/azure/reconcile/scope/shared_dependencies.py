@@ -32,6 +32,7 @@ from asoreconcile.azure.reconcile.model.sync_mode import (
 )
 from asoreconcile.azure.reconcile.scope.owner_reads import OwnerReads
 from asoreconcile.azure.reconcile.state.claims_under_way import ClaimsUnderWay
+from asoreconcile.azure.reconcile.state.exported_objects import ExportedObjects
 from asoreconcile.azure.reconcile.state.memory import ObjectMemories
 from asoreconcile.azure.reconcile.state.parent_writes import ParentWrites
 from asoreconcile.azure.reconcile.state.read_set import InFlightReads
@@ -161,6 +162,7 @@ class SharedDependencies:
     if not known. expressions: the engine that evaluates export expressions. record_key:
     returns the key that authenticates the operator's records and hashes values of
     Secrets; raises ConditionError `RecordKeyUnreadable`.
+    exported: versions of the exported objects.
     """
 
     clock: Clock
@@ -197,6 +199,7 @@ class SharedDependencies:
     leads_to: Callable[[ObjectReference, ObjectReference], bool]
     wait_for_references: bool
     collection_reads: CollectionReads | None
+    exported: ExportedObjects = attrs.field(factory=ExportedObjects)
     owner_reads: OwnerReads = attrs.field(
         default=attrs.Factory(lambda self: OwnerReads(self.clock), takes_self=True)
     )

@@ -20,6 +20,7 @@ from asoreconcile.azure.reconcile.model.object_reference import (
     ObjectReference,
 )
 from asoreconcile.azure.reconcile.model.owner import owner_target
+from asoreconcile.azure.reconcile.state.export_cache import recorded_targets
 from asoreconcile.base.objects import GroupKind, JsonObject, ObjectKey, key_of, spec
 
 
@@ -173,10 +174,12 @@ class DependencyIndex:
 def targets_of(
     version: KindVersion, obj: JsonObject
 ) -> dict[ObjectReference, Relation]:
-    """Return the targets named in an object's spec; all in its own namespace. Pure."""
+    """Return the targets named in an object's spec, and those that its exports have
+    written; all in its own namespace. Pure.
+    """
     namespace = key_of(obj).namespace
     found: dict[ObjectReference, Relation] = {}
-    for kind, name in destinations(obj):
+    for kind, name in destinations(obj) | recorded_targets(obj):
         found[ObjectReference(GroupKind("", kind), ObjectKey(namespace, name))] = (
             Relation.EXPORT
         )

@@ -1,14 +1,16 @@
 """Records the exported Secrets, and decides when their values are fetched again. Pure.
 
-An annotation of the object records a fingerprint of the inputs of its Secrets, a keyed
-hash of their content, and the time at which a new credential has to be made. Values
+An annotation of the object records a fingerprint of the inputs of its Secrets, the
+birth of the resource, a keyed hash of the content of each exported object with its
+version, and the time at which a new credential has to be made. Values
 that Azure only shows are fetched again at syncs, because they may change in Azure. A
 request that makes a credential is not repeated without need, because every credential
 stays valid.
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import TypeGuard
 
 import attrs
 
@@ -18,6 +20,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
     ROTATE,
     is_operators_own,
 )
+from asoreconcile.azure.reconcile.model.birth import is_other_birth
 from asoreconcile.azure.reconcile.model.export_targets import (
     SECRET_EXPRESSIONS,
     expression_targets,
@@ -39,15 +42,21 @@ _RENEWAL_RETRY_SECONDS = 900.0
 class ExportRecord:
     """The last export of an object's Secrets, as recorded in the annotation.
 
-    of: the fingerprint of the inputs. secrets: keyed hash of the content by name.
-    uses_status: whether values came from the status. renew_at: when the credential that
-    was made has to be replaced, in seconds since the epoch; None if none was made.
+    of: the fingerprint of the inputs; "" if the values must be fetched again. secrets,
+    config_maps: keyed hash of the content by name. versions: the resource version of
+    each by `Kind/name`; none in a record of an earlier release. uses_status: whether
+    values came from the status. renew_at: when the credential that was made has to be
+    replaced, in seconds since the epoch; None if none was made. born: the birth of the
+    resource (`birth_of`), or "".
     """
 
     of: str
     secrets: Mapping[str, str]
     uses_status: bool = True
     renew_at: float | None = None
+    born: str = ""
+    config_maps: Mapping[str, str] = attrs.field(factory=dict)
+    versions: Mapping[str, str] = attrs.field(factory=dict)
 
     def dumps(self) -> str:
         """Return the annotation's text."""
@@ -56,6 +65,12 @@ class ExportRecord:
             content["status"] = True
         if self.renew_at is not None:
             content["renew"] = round(self.renew_at)
+        if self.born:
+            content["born"] = self.born
+        if self.config_maps:
+            content["maps"] = dict(self.config_maps)
+        if self.versions:
+            content["versions"] = dict(self.versions)
         return jsontext.dumps(content, sort_keys=True).decode()
 
     def fingerprint(self, obj: JsonObject) -> str:
@@ -63,6 +78,19 @@ class ExportRecord:
         return fingerprint(
             obj, uses_status=self.uses_status, is_made=self.renew_at is not None
         )
+
+    def is_of(self, obj: JsonObject) -> bool:
+        """Return whether the values are of an object's present inputs, and of the
+        resource that its status shows.
+        """
+        same = self.of == self.fingerprint(obj)
+        return same and not is_other_birth(self.born, status(obj))
+
+    def targets(self) -> Iterator[tuple[str, str, str]]:
+        """Yield kind, name and hash of each exported object."""
+        for kind, hashes in (("Secret", self.secrets), ("ConfigMap", self.config_maps)):
+            for name, of in sorted(hashes.items()):
+                yield kind, name, of
 
 
 @attrs.frozen
@@ -87,17 +115,40 @@ def loads(text: str) -> ExportRecord | None:
     if not isinstance(content, dict):
         return None
     of, secrets, renew = (content.get(name) for name in ("of", "secrets", "renew"))
-    if not isinstance(of, str) or not isinstance(secrets, dict):
+    if not isinstance(of, str) or not _are_texts(secrets):
         return None
-    if not all(isinstance(one, str) for one in secrets.values()):
-        return None
+    born, maps, versions = (content.get(n) for n in ("born", "maps", "versions"))
     is_time = isinstance(renew, int) and not isinstance(renew, bool)
     return ExportRecord(
         of,
         secrets,
         uses_status=content.get("status") is True,
         renew_at=renew if is_time else None,
+        born=born if isinstance(born, str) else "",
+        config_maps=maps if _are_texts(maps) else {},
+        versions=versions if _are_texts(versions) else {},
     )
+
+
+def recorded_targets(obj: JsonObject) -> set[tuple[str, str]]:
+    """Return kind and name of each object that the last export has written; an
+    extension may have named it.
+    """
+    noted = annotations(obj).get(EXPORTED)
+    record = loads(noted) if noted else None
+    return set() if record is None else {(k, n) for k, n, _ in record.targets()}
+
+
+def _are_texts(value: object) -> TypeGuard[dict[str, str]]:
+    return isinstance(value, dict) and all(isinstance(v, str) for v in value.values())
+
+
+def withdrawn(text: str) -> str:
+    """Return the text of a record after which all values are fetched again, because the
+    resource is another one than the record's. Another text stays.
+    """
+    record = loads(text)
+    return text if record is None else attrs.evolve(record, of="").dumps()
 
 
 def fingerprint(obj: JsonObject, *, uses_status: bool, is_made: bool) -> str:

@@ -24,6 +24,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
     RECONCILE_POLICY,
     RESOURCE_ID,
 )
+from asoreconcile.azure.reconcile.model.birth import is_another
 from asoreconcile.azure.reconcile.model.conditions import EXPORT_FAILED
 from asoreconcile.azure.reconcile.model.decisions import (
     ReadAfter,
@@ -38,11 +39,7 @@ from asoreconcile.azure.reconcile.model.drift_baseline import (
     last_put_of,
 )
 from asoreconcile.azure.reconcile.model.existence import IF_EXISTS
-from asoreconcile.azure.reconcile.model.external_deletion import (
-    RECREATED,
-    is_another,
-    what_to_do,
-)
+from asoreconcile.azure.reconcile.model.external_deletion import RECREATED, what_to_do
 from asoreconcile.azure.reconcile.model.instructions import ALLOW_OWNER_CHANGE_ROW
 from asoreconcile.azure.reconcile.model.owner import Owner
 from asoreconcile.azure.reconcile.model.switches import is_on

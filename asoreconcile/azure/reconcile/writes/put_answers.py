@@ -15,6 +15,7 @@ from asoreconcile.azure.arm.outcomes import (
     Pending,
     PollState,
 )
+from asoreconcile.azure.reconcile.exports.export import forget_exports
 from asoreconcile.azure.reconcile.model.annotations import (
     LATEST_RECONCILED_GENERATION,
     PUT_POLLER,
@@ -96,6 +97,8 @@ def accepted(request: DecidedPut, answer: ArmOutcome) -> ReconcileOutcome:
     )
     text = f'Successfully sent resource to Azure with ID "{put.arm_id}"'
     scope.event("Normal", "BeginCreateOrUpdate", text)
+    if found.recreated or context.is_known_absent:
+        forget_exports(patcher, memory)
     if found.recreated:
         # The resources below are gone, too: their objects must find out now.
         scope.event("Warning", RECREATED, what_to_do(put.arm_id))

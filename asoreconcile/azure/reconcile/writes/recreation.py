@@ -20,6 +20,7 @@ from asoreconcile.azure.catalogue.immutable import (
     is_refused_change,
 )
 from asoreconcile.azure.middleware.requests import ResourceDeleted
+from asoreconcile.azure.reconcile.exports.export import forget_exports
 from asoreconcile.azure.reconcile.identity.duplicates import look_around, rivals_of
 from asoreconcile.azure.reconcile.identity.identity import identify, is_own
 from asoreconcile.azure.reconcile.model.annotations import RECREATION
@@ -186,6 +187,7 @@ def _why_not(scope: ReconcileScope, rendered: RenderedSpec) -> str:
 def _deleted(scope: ReconcileScope) -> Requeue:
     """Record that the resource is gone, and with it all children."""
     scope.memory.perhaps_gone_since = None
+    forget_exports(scope.patcher, scope.memory)
     _record(scope.patcher, scope.operator.record_key(), Stage.DELETED)
     scope.wake_children()
     return Requeue()

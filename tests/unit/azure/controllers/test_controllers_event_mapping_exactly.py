@@ -10,14 +10,16 @@ from asoreconcile.azure.catalogue.storage_codec import SingleVersionCodec
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.event_mapping import EventMapping
 from asoreconcile.azure.reconcile.model.annotations import RESOURCE_ID
+from asoreconcile.azure.reconcile.model.conditions import EXPORT_REFUSED
 from asoreconcile.azure.reconcile.model.object_reference import (
     CONFIG_MAP,
     SECRET,
     ObjectReference,
 )
 from asoreconcile.azure.reconcile.state.dependency_index import DependencyIndex
+from asoreconcile.azure.reconcile.state.export_cache import EXPORTED, ExportRecord
 from asoreconcile.azure.reconcile.state.waiting import Waiting
-from asoreconcile.base.objects import gvk_of, key_of
+from asoreconcile.base.objects import ObjectKey, gvk_of, key_of
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Added, Deleted, Updated
 
@@ -258,15 +260,50 @@ def test_d13_a_change_of_an_input_wakes_exactly(
 
 
 @pytest.mark.parametrize("group_kind", [SECRET, CONFIG_MAP], ids=lambda gk: gk.kind)
+@pytest.mark.parametrize("event", [Added, Updated, Deleted])
+def test_d13_an_export_that_another_writer_changed_wakes_who_writes_it(
+    wakeups, kinds, group_kind, event
+):
+    wakeups.on_secret_or_config_map(group_kind, content_event(event, "out"))
+    assert kinds.woken == ["writes"]
+
+
+@pytest.mark.parametrize("group_kind", [SECRET, CONFIG_MAP], ids=lambda gk: gk.kind)
 @pytest.mark.parametrize(
     ("event", "expected"), [(Added, []), (Updated, []), (Deleted, ["writes"])]
 )
-def test_d13_an_export_that_went_wakes_who_writes_it(
+def test_d13_the_event_of_an_own_write_of_an_export_wakes_nothing(
     wakeups, kinds, group_kind, event, expected
 ):
-    """Its own writes come back as events, and are no reason for anything."""
+    node = ObjectReference(group_kind, ObjectKey("ns", "out"))
+    for version in ("2", "1"):  # answers of two requests may come in any order
+        wakeups._exported.note(node, {"metadata": {"resourceVersion": version}})
     wakeups.on_secret_or_config_map(group_kind, content_event(event, "out"))
     assert kinds.woken == expected
+
+
+def test_d13_a_refused_export_is_woken_by_the_end_of_the_other_s_object_only(
+    wakeups, kinds
+):
+    obj = named("writes")
+    ready = {"type": "Ready", "status": "False", "reason": EXPORT_REFUSED}
+    refused = {**obj, "status": {"conditions": [ready]}}
+    kinds.entries[node_of(obj)] = Entry(refused)
+    wakeups.on_secret_or_config_map(SECRET, content_event(Updated, "out"))
+    assert kinds.woken == []
+    wakeups.on_secret_or_config_map(SECRET, content_event(Deleted, "out"))
+    assert kinds.woken == ["writes"]
+
+
+def test_d13_an_export_that_only_the_record_names_wakes_too(wakeups, kinds):
+    """An extension may name it."""
+    obj = named("writes")
+    record = ExportRecord("of", {"hidden": "hash"})
+    notes = {**obj["metadata"].get("annotations", {}), EXPORTED: record.dumps()}
+    noted = {**obj, "metadata": {**obj["metadata"], "annotations": notes}}
+    wakeups.on_azure_object(kept(obj), Updated(old=Entry(obj), new=Entry(noted)))
+    wakeups.on_secret_or_config_map(SECRET, content_event(Deleted, "hidden"))
+    assert kinds.woken == ["writes"]
 
 
 def test_an_object_that_names_something_else_now_is_woken_by_that(wakeups, kinds):

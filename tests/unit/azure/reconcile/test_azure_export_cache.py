@@ -7,6 +7,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
     LATEST_RECONCILED_GENERATION,
     OWN_PREFIX,
 )
+from asoreconcile.azure.reconcile.model.birth import birth_of
 from asoreconcile.azure.reconcile.state.export_cache import (
     ROTATE,
     ExportRecord,
@@ -16,6 +17,7 @@ from asoreconcile.azure.reconcile.state.export_cache import (
     loads,
     may_retry,
     seconds_until_renewal,
+    withdrawn,
 )
 from asoreconcile.base.objects import copy_json
 
@@ -85,6 +87,9 @@ RECORD = ExportRecord("of", {"s": "7"}, uses_status=False)
         RECORD,
         attrs.evolve(RECORD, uses_status=True),
         attrs.evolve(RECORD, renew_at=1e9),
+        attrs.evolve(
+            RECORD, born="a=b=c", config_maps={"m": "8"}, versions={"Secret/s": "1"}
+        ),
     ],
 )
 def test_a_record_is_read_as_it_was_written(record):
@@ -100,6 +105,27 @@ def test_a_record_is_read_as_it_was_written(record):
 )
 def test_a_record_that_somebody_spoiled_counts_for_nothing(text):
     assert loads(text) is None
+
+
+def test_odd_parts_of_a_record_count_for_nothing():
+    text = '{"of": "x", "secrets": {}, "born": 1, "maps": {"m": 1}, "versions": []}'
+    assert loads(text) == ExportRecord("x", {}, uses_status=False)
+
+
+def test_a_withdrawn_record_keeps_its_targets_and_is_of_no_inputs():
+    text = withdrawn(RECORD.dumps())
+    assert loads(text) == attrs.evolve(RECORD, of="")
+    assert withdrawn("garbage") == "garbage"
+
+
+def test_a_record_is_of_one_resource():
+    obj = {**OBJ, "status": {"systemData": {"createdAt": "2024-05-06T03:07:29Z"}}}
+    of = fingerprint(obj, uses_status=False, is_made=False)
+    unknown = attrs.evolve(RECORD, of=of)
+    same = attrs.evolve(unknown, born=birth_of(obj["status"]))
+    other = attrs.evolve(unknown, born="systemData.createdAt=2024-05-07T03:07:29Z")
+    assert [one.is_of(obj) for one in (unknown, same, other)] == [True, True, False]
+    assert other.is_of({**obj, "status": {}})  # the birth is not shown now
 
 
 HOUR = 3600.0

@@ -2,10 +2,8 @@
 
 import pytest
 
-from asoreconcile.azure.reconcile.model.external_deletion import (
-    is_another,
-    is_recreated,
-)
+from asoreconcile.azure.reconcile.model.birth import is_another
+from asoreconcile.azure.reconcile.model.external_deletion import is_recreated
 
 GROUPS = "Microsoft.Resources/resourceGroups"
 TOPICS = "Microsoft.EventGrid/topics"
