@@ -46,6 +46,7 @@ from asoreconcile.azure.reconcile.exports.export_plan import (
     refused,
 )
 from asoreconcile.azure.reconcile.exports.export_writer import read, write
+from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
 from asoreconcile.azure.reconcile.model.annotations import CREDENTIAL_FROM
 from asoreconcile.azure.reconcile.model.birth import birth_of
 from asoreconcile.azure.reconcile.model.conditions import EXPORT_REFUSED, is_ready
@@ -69,7 +70,6 @@ from asoreconcile.base.objects import (
     GroupKind,
     JsonObject,
     ObjectKey,
-    annotations,
     key_of,
     resource_version,
     status,

@@ -23,6 +23,7 @@ from asoreconcile.azure.middleware.requests import (
 from asoreconcile.azure.reconcile.exports.export import Exporter
 from asoreconcile.azure.reconcile.model.record_key import RecordKey
 from asoreconcile.azure.reconcile.state.export_cache import ROTATE
+from asoreconcile.azure.reconcile.state.exported_objects import ExportedObjects
 from asoreconcile.azure.reconcile.state.memory import ObjectMemory
 from asoreconcile.azure.testing.extensions import FakeArm, arm_fault, fake_ctx
 from asoreconcile.base.errors import AsoreconcileError
@@ -292,6 +293,7 @@ class History:
                 expressions=lambda: None,
                 is_credential=lambda key: False,
                 record_key=lambda: RECORD_KEY,
+                exported=ExportedObjects(),
             ),
             patcher,
             fake_ctx(version(self.kind), arm=self._arm(), clock=self.clock),
