@@ -228,18 +228,22 @@ def manager(
     Azure Service Operator's names, with their defaults: POD_NAMESPACE (required);
     AZURE_SUBSCRIPTION_ID, AZURE_TENANT_ID, AZURE_CLIENT_ID, AZURE_CLIENT_SECRET; for
     another cloud AZURE_RESOURCE_MANAGER_ENDPOINT, AZURE_RESOURCE_MANAGER_AUDIENCE and
-    AZURE_AUTHORITY_HOST; AZURE_SYNC_PERIOD (1h), MAX_CONCURRENT_RECONCILES (4 for each
-    kind), DEFAULT_RECONCILE_POLICY (manage), AZURE_TARGET_NAMESPACES (all; else names
-    separated by commas), AZURE_OPERATOR_MODE (watchers-and-webhooks; watchers: no
-    webhooks, and CRDs are left alone, whatever the options say; webhooks: nothing is
-    reconciled).
+    AZURE_AUTHORITY_HOST; MAX_CONCURRENT_RECONCILES (4 for each kind),
+    AZURE_TARGET_NAMESPACES (all; else names separated by commas), AZURE_OPERATOR_MODE
+    (watchers-and-webhooks; watchers: no webhooks, and CRDs are left alone, whatever the
+    options say; webhooks: nothing is reconciled).
 
-    Settings that Azure Service Operator does not have: ASORECONCILE_SYNC_MODE (compare;
-    put, report), ASORECONCILE_UNDECLARED (put; report, ignore),
-    ASORECONCILE_FORCE_PUT_PERIOD (never), ASORECONCILE_BULK_READS (list; off),
-    ASORECONCILE_SYNC_PERIODS (KIND.GROUP=PERIOD, separated by commas),
-    ASORECONCILE_WAIT_FOR_REFERENCES (true; false sends a PUT before what its spec
-    refers to is in Azure), ASORECONCILE_EXTENSIONS (names separated by commas),
+    Settings with the value for objects without the annotation: DEFAULT_RECONCILE_POLICY
+    (manage; serviceoperator.azure.com/reconcile-policy), ASORECONCILE_SYNC_MODE
+    (compare; asoreconcile/sync-mode), AZURE_SYNC_PERIOD (1h; asoreconcile/sync-period),
+    ASORECONCILE_WAIT_FOR_REFERENCES (true; asoreconcile/wait-for-references),
+    ASORECONCILE_IGNORE_FIELDS (none; asoreconcile/ignore-fields),
+    ASORECONCILE_FOREIGN_TAGS (keep; asoreconcile/foreign-tags).
+
+    Settings that Azure Service Operator does not have: ASORECONCILE_UNDECLARED (put;
+    report, ignore), ASORECONCILE_FORCE_PUT_PERIOD (never), ASORECONCILE_BULK_READS
+    (list; off), ASORECONCILE_SYNC_PERIODS (KIND.GROUP=PERIOD, separated by commas),
+    ASORECONCILE_EXTENSIONS (names separated by commas),
     ASORECONCILE_HOLD_CREDENTIALS and ASORECONCILE_WIDER_CREDENTIALS (false; see
     "Credentials" there), ASORECONCILE_CLOUD_HOSTS (hosts of the clouds that
     credential Secrets may name), and ASORECONCILE_CHECK_SECRET_ACCESS (false; true

@@ -35,8 +35,18 @@ from asoreconcile.azure.controllers.environment import (
 )
 from asoreconcile.azure.controllers.global_credential import global_credential
 from asoreconcile.azure.graph.cloud import SETTING
-from asoreconcile.azure.reconcile.model.policy import Policy
+from asoreconcile.azure.reconcile.model.annotation_row import Annotation
+from asoreconcile.azure.reconcile.model.merge_rules import (
+    IGNORE_FIELDS_ROW,
+    parse_ignored,
+)
+from asoreconcile.azure.reconcile.model.pace import SYNC_PERIOD_ROW
+from asoreconcile.azure.reconcile.model.policy import RECONCILE_POLICY_ROW, Policy
+from asoreconcile.azure.reconcile.model.reference_waits import WAIT_FOR_REFERENCES_ROW
+from asoreconcile.azure.reconcile.model.switches import Switch
 from asoreconcile.azure.reconcile.model.sync_mode import (
+    FOREIGN_TAGS_ROW,
+    SYNC_MODE_ROW,
     BulkReads,
     ForeignTags,
     SyncMode,
@@ -82,9 +92,16 @@ def _setting(name: str, parse: Callable[[str], Any], default: Any) -> Any:
     return attrs.field(default=default, metadata={_NAME: name, _PARSE: parse})
 
 
-def _choice(name: str, default: Enum, *, has_case: bool = False) -> Any:
+def _choice(name: str, default: Enum) -> Any:
     """Declare a field that is one of an enum's members."""
-    return _setting(name, one_of(type(default), has_case=has_case), default)
+    return _setting(name, one_of(type(default)), default)
+
+
+def _default_of(row: Annotation[Any], parse: Callable[[str], Any]) -> Any:
+    """Declare a field with the value for objects without an annotation. parse: parses
+    the setting; raises ValueError.
+    """
+    return _setting(row.setting, parse, row.default)
 
 
 def _read(cls: type, reader: Environment) -> dict[str, Any]:
@@ -96,21 +113,6 @@ def _read(cls: type, reader: Environment) -> dict[str, Any]:
         for field in attrs.fields(cls)
         if _NAME in field.metadata
     }
-
-
-def _paths(text: str) -> str:
-    """Return the paths of spec fields in a list. Raises ValueError for another text."""
-    # With the first such setting: it needs the catalogue.
-    from asoreconcile.azure.catalogue.ignored_fields import (
-        IgnoredFieldError,
-        check_paths,
-    )
-
-    try:
-        check_paths(text)
-    except IgnoredFieldError as error:
-        raise ValueError(str(error)) from error
-    return text
 
 
 def _namespaces(text: str) -> tuple[str, ...] | None:
@@ -224,26 +226,28 @@ class Settings:
     strict_workload_identity: bool = _setting(
         "AZURE_WORKLOAD_IDENTITY_AUTH_MODE", _is_strict, False
     )
-    sync_period_seconds: float | None = _setting(
-        "AZURE_SYNC_PERIOD", _sync_period, 3600.0
-    )
+    sync_period_seconds: float | None = _default_of(SYNC_PERIOD_ROW, _sync_period)
     sync_periods: Mapping[GroupKind, float | None] = _setting(
         "ASORECONCILE_SYNC_PERIODS", _sync_periods, {}
     )
     max_concurrent_reconciles: int = _setting("MAX_CONCURRENT_RECONCILES", whole, 4)
-    default_policy: Policy = _choice(
-        "DEFAULT_RECONCILE_POLICY", Policy.MANAGE, has_case=True
+    default_policy: Policy = _default_of(
+        RECONCILE_POLICY_ROW, one_of(Policy, has_case=True)
     )
     rate_limit: RateLimit | None = None
-    sync_mode: SyncMode = _choice("ASORECONCILE_SYNC_MODE", SyncMode.COMPARE)
+    sync_mode: SyncMode = _default_of(SYNC_MODE_ROW, one_of(SyncMode))
     undeclared: Undeclared = _choice("ASORECONCILE_UNDECLARED", Undeclared.PUT)
-    foreign_tags: ForeignTags = _choice("ASORECONCILE_FOREIGN_TAGS", ForeignTags.KEEP)
-    ignore_fields: str = _setting("ASORECONCILE_IGNORE_FIELDS", _paths, "")
+    foreign_tags: ForeignTags = _default_of(FOREIGN_TAGS_ROW, one_of(ForeignTags))
+    ignore_fields: str = _default_of(IGNORE_FIELDS_ROW, parse_ignored)
     force_put_seconds: float | None = _setting(
         "ASORECONCILE_FORCE_PUT_PERIOD", _sync_period, None
     )
     bulk_reads: BulkReads = _choice("ASORECONCILE_BULK_READS", BulkReads.LIST)
-    wait_for_references: bool = _setting("ASORECONCILE_WAIT_FOR_REFERENCES", flag, True)
+    wait_for_references: bool = _setting(
+        WAIT_FOR_REFERENCES_ROW.setting,
+        flag,
+        WAIT_FOR_REFERENCES_ROW.default is Switch.ON,
+    )
     wider_credentials: bool = _setting("ASORECONCILE_WIDER_CREDENTIALS", flag, False)
     hold_credentials: bool = _setting("ASORECONCILE_HOLD_CREDENTIALS", flag, False)
     check_secret_access: bool = _setting(

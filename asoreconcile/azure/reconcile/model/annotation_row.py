@@ -55,7 +55,8 @@ class Annotation(Generic[T]):
     resource in Azure.
 
     says: description for pages, in Markdown. values: description of its values, for
-    pages.
+    pages. section: link to more about it, relative to `deploy/docs/`; "" if there is
+    none.
 
     setting: name of the operator's setting with the value for objects without the
     annotation; "" if there is none. default: meaning without any value.
@@ -80,6 +81,7 @@ class Annotation(Generic[T]):
     parse: Callable[[str], T]
     whose: Whose = Whose.NEAREST
     values: str = ""
+    section: str = ""
     if_wrong: T | None = None
     holds_writes: bool = False
     bound: LengthBound = PERSONS_ANNOTATION

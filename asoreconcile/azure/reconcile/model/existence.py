@@ -40,6 +40,7 @@ IF_EXISTS_ROW: Annotation[IfExists] = Annotation(
     says="what happens if the resource is there before the object; asked once, when "
     "the object is created",
     values="`adopt`, `adopt-if-same`, `observe` or `fail`",
+    section="#a-resource-that-is-there-before-the-object",
     effect="a resource that is there is left alone",
     parse=choice(IfExists),
     # Its author meant to forbid something.

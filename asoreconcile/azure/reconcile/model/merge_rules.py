@@ -49,6 +49,7 @@ IGNORE_FIELDS_ROW: Annotation[str] = Annotation(
     says="fields of the spec that only the first PUT sets; later PUTs leave them as "
     "Azure has them. The lists of object, Namespace and operator add up",
     values="paths such as `spec.tags.costcenter`, separated by commas",
+    section="#fields-that-you-set-once",
     effect="nothing is written in Azure",
     parse=parse_ignored,
     whose=Whose.TOGETHER,

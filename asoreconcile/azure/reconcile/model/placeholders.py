@@ -40,6 +40,7 @@ PLACEHOLDERS_ROW: Annotation[str] = Annotation(
     "observes; nothing is sent to Azure while one is named. Remove the annotation if "
     "the values are right as they are",
     values="paths, written by the webhook",
+    section="#a-resource-that-is-there-before-the-object",
     effect="nothing is written in Azure",
     parse=any_text,
     whose=Whose.OBJECT,

@@ -29,6 +29,7 @@ DELETION_PROTECTION_ROW: Annotation[Switch] = Annotation(
     DELETION_PROTECTION,
     says="the resource is never deleted in Azure",
     values="`true`",
+    section="#keep-a-resource-from-being-deleted",
     effect="the resource is protected",
     parse=choice(Switch),
     whose=Whose.EITHER,

@@ -46,6 +46,7 @@ ALLOWED_SCOPES_ROW: Annotation[list[str]] = Annotation(
     says="the ids that the Namespace's objects may write in Azure, with those below; "
     "an empty list allows none",
     values="ids, separated by commas",
+    section="security.md#the-reach-of-a-namespace",
     effect="nothing is written or deleted in Azure",
     parse=parse_scopes,
     whose=Whose.NAMESPACE,
@@ -59,6 +60,7 @@ ALLOWED_TYPES_ROW: Annotation[list[str]] = Annotation(
     says="the resource types that the Namespace's objects may write; an empty list "
     "allows none",
     values="types or providers, separated by commas",
+    section="security.md#the-reach-of-a-namespace",
     effect="what it misspells is not allowed",
     parse=parse_types,
     whose=Whose.NAMESPACE,

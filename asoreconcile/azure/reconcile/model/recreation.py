@@ -36,6 +36,7 @@ ON_IMMUTABLE_ROW: Annotation[OnImmutable] = Annotation(
     says="what happens if Azure does not let a field be changed: `recreate` deletes "
     "the resource and makes it again, `keep` names the field in the condition",
     values="`keep` or `recreate`",
+    section="#what-azure-does-not-let-change",
     effect="no resource is made again",
     parse=choice(OnImmutable),
     whose=Whose.OBJECT,

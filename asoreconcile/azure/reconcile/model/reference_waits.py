@@ -30,6 +30,7 @@ WAIT_FOR_REFERENCES_ROW: Annotation[Switch] = Annotation(
     WAIT_FOR_REFERENCES,
     says="with `false` a PUT is sent before what its spec refers to is in Azure",
     values="`true` or `false`",
+    section="#order-of-what-refers-to-each-other",
     effect="the object waits for what it refers to",
     parse=choice(Switch),
     if_wrong=Switch.ON,

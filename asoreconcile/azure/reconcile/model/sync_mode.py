@@ -27,6 +27,7 @@ SYNC_MODE_ROW: Annotation[SyncMode] = Annotation(
     says="how a sync looks for differences: `compare` reads and repairs them by a PUT, "
     "`report` only reads and reports them, `put` sends a PUT each time",
     values="`put`, `compare` or `report`",
+    section="operations.md#what-a-sync-does",
     effect="syncs only report",
     parse=choice(SyncMode),
     # It may have been meant to protect what others wrote in Azure.
@@ -70,6 +71,7 @@ FOREIGN_TAGS_ROW: Annotation[ForeignTags] = Annotation(
     FOREIGN_TAGS,
     says="what a PUT does with tags in Azure that the object never declared",
     values="`keep` or `replace`",
+    section="#tags-that-others-set",
     effect="foreign tags are kept",
     parse=choice(ForeignTags),
     if_wrong=ForeignTags.KEEP,

@@ -9,7 +9,9 @@ from asoreconcile.azure.controllers.annotation_rules import new_warnings
 from asoreconcile.azure.reconcile.model.annotations import OWN_PREFIX
 from asoreconcile.azure.reconcile.scope.extension_operations import _annotation
 
-GUIDE = (sources.ROOT / "deploy" / "README.md").read_text()
+DEPLOY = sources.ROOT / "deploy"
+GUIDE = (DEPLOY / "README.md").read_text()
+PAGE = (DEPLOY / "docs" / "ownership.md").read_text()
 # Extensions name their operations themselves.
 OPERATIONS = _annotation("<operation>")
 
@@ -39,7 +41,10 @@ def in_guide():
     (section,) = re.findall(
         r"## What it writes on objects\n(.*?)\n## ", GUIDE, re.DOTALL
     )
-    return re.findall(r"^\| `([^`]+)` \|", section, re.MULTILINE)
+    written = re.findall(r"^\| `([^`]+)` \|", section, re.MULTILINE)
+    (table,) = re.findall(r"## All annotations\n(.*?)\n## ", PAGE, re.DOTALL)
+    named = re.findall(r"^\| \[?`([^`]+)`", table, re.MULTILINE)
+    return written + [name for name in named if name.startswith(OWN_PREFIX)]
 
 
 def test_the_guide_has_each_annotation_of_ours_and_no_other():
