@@ -37,7 +37,7 @@ Azure; or another address. A field or value without a source is not in the table
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import attrs
 
@@ -65,6 +65,13 @@ class MovingValue:
     low: str | float | None = None
     high: str | float | None = None
     inside: str = ""
+    keeps: Literal["", "key", "set"] = ""
+    by_owner: str = ""
+
+    @property
+    def place(self) -> str:
+        """The path of the whole declared value."""
+        return self.inside or self.moved
 
 
 @attrs.frozen

@@ -1,4 +1,5 @@
-"""The names that an object declares in maps and lists which others write, too.
+"""The names that an object declares in maps and lists which others write, too, and the
+values that it declares where Azure moves them.
 
 Foreign tags, identities and child resources are kept. A name that this object's last
 accepted PUT declared and the spec no longer does is not foreign: it is removed. Only
@@ -7,9 +8,11 @@ hashes of names are recorded.
 
 import hashlib
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import attrs
 
+from asoreconcile.base import jsontext
 from asoreconcile.base.objects import JsonObject, dig
 
 IDENTITIES = "identity.userAssignedIdentities"
@@ -26,6 +29,11 @@ def name_mark(path: str, name: str) -> str:
     """
     text = f"{path}/{name}".lower()
     return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
+
+
+def _value_mark(path: str, value: Any) -> str:
+    text = jsontext.dumps(value, sort_keys=True).decode()
+    return f"{name_mark(path, '')}={name_mark(path, text)}"
 
 
 def names_at(body: JsonObject, path: str) -> Iterator[str]:
@@ -47,11 +55,25 @@ class Declared:
 
     before: marks of the names that accepted PUTs have declared. now: marks of the names
     that the spec declares. paths: the places of the maps and lists with such names.
+    Marks of values are in `before` and `now`, too.
     """
 
     before: frozenset[str] = frozenset()
     now: set[str] = attrs.field(factory=set)
     paths: set[str] = attrs.field(factory=set)
+
+    def declare_value(self, path: str, value: Any) -> None:
+        """Record the value that the spec declares at a path of the ARM body."""
+        self.now.add(_value_mark(path, value))
+
+    def is_new_value(self, path: str, value: Any) -> bool:
+        """Return whether the last accepted PUT declared another value there; False if
+        that is not known.
+        """
+        mark = _value_mark(path, value)
+        place = mark.partition("=")[0] + "="
+        before = {one for one in self.before if one.startswith(place)}
+        return bool(before) and mark not in before
 
     def declare(self, path: str, names: Iterable[str]) -> None:
         """Record the names that the spec declares at a path."""

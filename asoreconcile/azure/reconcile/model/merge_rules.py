@@ -3,7 +3,7 @@
 Rules: OW-1, OW-2, OW-8.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from asoreconcile.azure.catalogue.ignored_fields import (
@@ -23,7 +23,14 @@ from asoreconcile.azure.reconcile.model.sync_mode import (
     FOREIGN_TAGS_ROW,
     ForeignTags,
 )
-from asoreconcile.base.objects import GroupKind, JsonObject, ObjectKey, key_of, spec
+from asoreconcile.base.objects import (
+    GroupKind,
+    JsonObject,
+    ObjectKey,
+    dig,
+    key_of,
+    spec,
+)
 
 
 def parse_ignored(text: str) -> str:
@@ -71,11 +78,14 @@ def merge_rules(
     foreign_tags: ForeignTags = ForeignTags.KEEP,
     ignore_fields: str = "",
     autoscaled: MovingValue | None = None,
+    owner_of: Callable[[], JsonObject | None] = lambda: None,
 ) -> MergeRules:
     """Return the rules of an object's PUTs.
 
     own, inherited: the annotations of the object and of its Namespace. foreign_tags,
     ignore_fields: the operator's settings. autoscaled: the result of `autoscaled_by`.
+    owner_of: returns the owner's object; without one in the cluster a switch there
+    counts as on: in doubt a version is not taken back.
     Raises IgnoredFieldError for a path of the object that its kind does not have, and
     for a list that cannot be read: a misspelt path must not let a PUT overwrite the
     field.
@@ -83,6 +93,9 @@ def merge_rules(
     if why := "; ".join(IGNORE_FIELDS_ROW.reports(own, inherited, version)):
         raise IgnoredFieldError(why)
     moving = facts_of(version.arm_type).moving
+    if any(row.by_owner for row in moving):
+        owner = owner_of()
+        moving = tuple(row for row in moving if _may_move(row, owner))
     mode = FOREIGN_TAGS_ROW.value(own, inherited, foreign_tags)
     has_tags = any(field.path == ("tags",) for field in version.table.fields)
     return MergeRules(
@@ -124,6 +137,12 @@ def autoscaled_by(
         if moved and lows:
             return MovingValue(moved, low=min(lows), high=max(highs))
     return None
+
+
+def _may_move(row: MovingValue, owner: JsonObject | None) -> bool:
+    if not row.by_owner or owner is None:
+        return True
+    return dig(spec(owner), row.by_owner.replace("/", ".")) in row.on
 
 
 def _count(profile: Any, bound: str) -> float:

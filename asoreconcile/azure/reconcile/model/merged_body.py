@@ -89,7 +89,10 @@ def merged(
         return MergedBody(body, body, {})
     shown = have
     for row in rules.moving:
-        body, shown = _moved(row, body, have, shown)
+        if not (
+            row.keeps and declared.is_new_value(row.place, value_at(body, row.place))
+        ):
+            body, shown = _moved(row, body, have, shown)
     tags: tuple[str, ...] = ()
     if rules.keeps_tags:
         body, shown, tags = _with_foreign_tags(body, have, shown, declared)
@@ -134,12 +137,14 @@ def _moved(
     if not row.inside:
         return _moved_in(row, body, have, shown, root=body, root_have=have)
     *above, leaf = row.inside.split("/")
-    mine, theirs = (_at(one, row.inside) for one in (body, have))
+    mine, theirs = (value_at(one, row.inside) for one in (body, have))
     if not isinstance(theirs, list):
         return body, shown
     ours = _list(mine)
-    new, left = [*ours], [*_list(_at(shown, row.inside))]
+    new, left = [*ours], [*_list(value_at(shown, row.inside))]
     found = partners(ours, theirs)
+    if row.keeps == "set" and (None in found or len(ours) != len(theirs)):
+        return body, shown
     for index, element in enumerate(theirs):
         at = found.index(index) if index in found else None
         want = {} if at is None else ours[at]
@@ -166,18 +171,20 @@ def _moved_in(
 ) -> tuple[JsonObject, JsonObject]:
     in_root = row.switch.startswith("/")
     path = row.switch.removeprefix("/")
-    stated = _at(root if in_root else want, path)
+    stated = value_at(root if in_root else want, path)
     if stated is None:
-        stated = _at(root_have if in_root else have, path)
+        stated = value_at(root_have if in_root else have, path)
     is_on = stated not in (None, False, "")
     if row.on:
         is_on = any(is_same(one, stated) for one in row.on)
-    theirs = _at(have, row.moved)
+    theirs = value_at(have, row.moved)
+    own = value_at(want, row.moved)
     if theirs is None or (row.switch and not is_on):
+        return want, shown
+    if row.keeps == "key" and key_of_version(own) != key_of_version(theirs):
         return want, shown
     steps = tuple(row.moved.split("/"))
     shown = _without(shown, steps)
-    own = _at(want, row.moved)
     if own is None:
         return want, shown
     low, high = (_bound(one, want, have, own) for one in (row.low, row.high))
@@ -191,6 +198,17 @@ def _moved_in(
     return (want if value == own else with_value(want, steps, value)), shown
 
 
+def key_of_version(url: Any) -> str:
+    """Return the vault and the key in the URL of a key or of one of its versions, such
+    as `https://v.vault.azure.net/keys/k/1a2b`; the whole text of another value.
+    """
+    text = str(url).casefold()
+    scheme, _, rest = text.partition("://")
+    host, kind, name, *version = [*rest.split("/"), "", ""][:4]
+    is_key = scheme == "https" and kind in ("keys", "secrets") and name
+    return f"{host}/{kind}/{name}" if is_key and len(version) <= 1 else text
+
+
 def _bound(
     bound: str | float | None, want: JsonObject, have: JsonObject, own: Any
 ) -> Any:
@@ -198,8 +216,8 @@ def _bound(
         return own
     if not isinstance(bound, str):
         return bound
-    found = _at(want, bound)
-    return _at(have, bound) if found is None else found
+    found = value_at(want, bound)
+    return value_at(have, bound) if found is None else found
 
 
 def _rank(value: Any) -> tuple[float, ...]:
@@ -324,7 +342,8 @@ def _writable(inside: Inside, want: Any, have: Any) -> Any:
     return out | {name: ours[name] for name in secrets}
 
 
-def _at(value: Any, path: str) -> Any:
+def value_at(value: Any, path: str) -> Any:
+    """Return the value at a path, ignoring letter case; None without one."""
     for step in path.split("/"):
         value = value.get(_key(value, step)) if isinstance(value, dict) else None
     return value

@@ -296,6 +296,7 @@ class Planner:
             annotations(obj),
             self._inherited(obj),
             autoscaled=autoscaled_by(version, key, context.arm_id, settings),
+            owner_of=lambda: self._view.owner_of(obj),
         )
         return merged(body, have, rules, declared), record
 

@@ -329,6 +329,7 @@ class ReconcileScope:
                 foreign_tags=operator.foreign_tags,
                 ignore_fields=operator.ignore_fields,
                 autoscaled=autoscaled_by(version, key, arm_id, settings),
+                owner_of=lambda: self.context.objects.owner_of(patcher.obj),
             )
         except IgnoredFieldError as error:
             raise unusable(str(error)) from None

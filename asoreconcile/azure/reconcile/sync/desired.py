@@ -12,6 +12,7 @@ import attrs
 from asoreconcile.azure.catalogue.body_shape import body_shape
 from asoreconcile.azure.catalogue.kinds import Catalogue, KindVersion
 from asoreconcile.azure.catalogue.payload import to_arm
+from asoreconcile.azure.catalogue.type_facts import facts_of
 from asoreconcile.azure.middleware.chain import Extensions
 from asoreconcile.azure.middleware.context import ReconcileContext
 from asoreconcile.azure.middleware.declared import IDENTITIES, LISTS, TAGS, names_at
@@ -24,7 +25,7 @@ from asoreconcile.azure.reconcile.model.differences import Difference, differenc
 from asoreconcile.azure.reconcile.model.distinctions import distinctions_of
 from asoreconcile.azure.reconcile.model.drift_baseline import DriftBaseline, fingerprint
 from asoreconcile.azure.reconcile.model.first_creation import is_first_creation
-from asoreconcile.azure.reconcile.model.merged_body import MergeRules, merged
+from asoreconcile.azure.reconcile.model.merged_body import MergeRules, merged, value_at
 from asoreconcile.azure.reconcile.model.record_key import RecordKey
 from asoreconcile.azure.reconcile.model.snapshot import snapshot
 from asoreconcile.azure.reconcile.model.type_rules import not_kept
@@ -142,6 +143,9 @@ class RenderedSpec:
         body = modify(request)
         for path in (TAGS, IDENTITIES):
             declared.declare(path, names_at(body, path))
+        for row in facts_of(context.version.arm_type).moving:
+            if row.keeps:
+                declared.declare_value(row.place, value_at(body, row.place))
         revoked: list[str] = []
         if observed is not None and observed.owed and observed.put == self.fingerprint:
             # Some providers merge this map, and remove an entry only for a null.

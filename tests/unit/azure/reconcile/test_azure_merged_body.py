@@ -14,13 +14,16 @@ from asoreconcile.azure.middleware.declared import TAGS, Declared, name_mark
 from asoreconcile.azure.reconcile.model.differences import HIDDEN, differences
 from asoreconcile.azure.reconcile.model.drift_baseline import DriftBaseline
 from asoreconcile.azure.reconcile.model.foreign_values import places_of, replaced_paths
-from asoreconcile.azure.reconcile.model.merged_body import MergeRules, merged
+from asoreconcile.azure.reconcile.model.merge_rules import merge_rules
+from asoreconcile.azure.reconcile.model.merged_body import MergeRules, merged, value_at
 from asoreconcile.base.objects import GroupKind, copy_json
 
 ROWS = {
     f"{type_} {row.inside} {row.moved}": (type_, row)
     for type_, facts in type_facts().items()
     for row in facts.moving
+    # These have a form of their own, and tests below.
+    if not (row.keeps or row.by_owner)
 }
 
 
@@ -135,6 +138,114 @@ def test_ow8_versions_are_upgraded_and_completed_but_not_taken_back():
         ("7", "6", "7"),
     ):
         assert result(row, is_on=True, own=own, theirs=theirs)[0] == sent
+
+
+KEY = "https://v.vault.azure.net/keys/k"
+(KEY_ROW,) = facts_of("microsoft.compute/diskencryptionsets").moving
+(REGION_ROW,) = facts_of("microsoft.documentdb/databaseaccounts").moving
+
+
+def key_set(url, *, rotates=True):
+    return {
+        "properties": {
+            "activeKey": {"keyUrl": url},
+            "rotationToLatestKeyVersionEnabled": rotates,
+        }
+    }
+
+
+def account(*regions, fails_over=True):
+    return {
+        "properties": {
+            "enableAutomaticFailover": fails_over,
+            "locations": [
+                {"locationName": name, "failoverPriority": at}
+                for at, name in enumerate(regions)
+            ],
+        }
+    }
+
+
+def after_move(row, want, have, *, before=None):
+    """Return the body, and whether the resource differs, if the last accepted PUT
+    declared `before`."""
+    last = Declared()
+    last.declare_value(
+        row.place, value_at(want if before is None else before, row.place)
+    )
+    declared = Declared(frozenset(last.now))
+    found = merged(want, have, MergeRules(moving=(row,)), declared)
+    return found.body, bool(differences(found.wanted, have))
+
+
+MOVED = [
+    pytest.param(KEY_ROW, key_set(f"{KEY}/1"), key_set(f"{KEY}/2"), id="key"),
+    pytest.param(
+        REGION_ROW, account("westeurope", "eastus"), account("East US", "West Europe"),
+        id="regions",
+    ),
+    pytest.param(
+        REGION_ROW, account("a", "b", "c"), account("c", "a", "b"), id="three regions"
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("row", "want", "have"), MOVED)
+def test_ow8_a_value_that_azure_moves_by_a_switch_is_no_drift(row, want, have):
+    body, differs = after_move(row, want, have)
+    assert not differs
+    assert not differences(body, have)
+    # Also if no record says what was declared: a fail-over is not taken back in doubt.
+    found = merged(want, have, MergeRules(moving=(row,)), Declared())
+    assert not differences(found.wanted, have)
+
+
+@pytest.mark.parametrize(("row", "want", "have"), MOVED)
+def test_ow8_another_declared_value_is_sent_although_azure_may_move_it(row, want, have):
+    body, differs = after_move(row, want, have, before=have)
+    assert differs
+    assert body == want
+
+
+@pytest.mark.parametrize(
+    ("row", "want", "have"),
+    [
+        (KEY_ROW, key_set(f"{KEY}/1", rotates=False), key_set(f"{KEY}/2", rotates=False)),
+        (KEY_ROW, key_set(f"{KEY}/1"), key_set(f"{KEY}2/1")),
+        (KEY_ROW, key_set(f"{KEY}/1"), key_set("https://w.vault.azure.net/keys/k/1")),
+        (REGION_ROW, account("a", "b", fails_over=False), account("b", "a", fails_over=False)),
+        (REGION_ROW, account("a", "b"), account("a", "c")),
+        (REGION_ROW, account("a", "b"), account("b", "a", "c")),
+    ],
+)  # fmt: skip
+def test_ow8_what_is_not_the_same_key_or_set_is_drift(row, want, have):
+    assert after_move(row, want, have) == (want, True)
+
+
+def test_ow8_a_key_without_a_version_is_the_one_that_azure_has():
+    body, differs = after_move(KEY_ROW, key_set(KEY), key_set(f"{KEY}/2"))
+    assert (body, differs) == (key_set(f"{KEY}/2"), False)
+
+
+@pytest.mark.parametrize(
+    ("channel", "theirs", "sent"),
+    [
+        ("patch", "1.31.4", "1.31.4"),
+        ("stable", "1.29.0", "1.30.1"),
+        ("node-image", "1.31.4", "1.30.1"),
+        (None, "1.31.4", "1.30.1"),
+        ("no object", "1.31.4", "1.31.4"),
+    ],
+)
+def test_ow8_a_pool_follows_the_channel_of_its_cluster(channel, theirs, sent):
+    pool = version("containerservice.azure.com", "ManagedClustersAgentPool")
+    cluster = {"spec": {"autoUpgradeProfile": {"upgradeChannel": channel}}}
+    owner = None if channel == "no object" else cluster
+    rules = merge_rules(pool, {}, {}, owner_of=lambda: owner)
+    want = {"properties": {"orchestratorVersion": "1.30.1"}}
+    have = {"properties": {"orchestratorVersion": theirs}}
+    body = merged(want, have, rules, Declared()).body
+    assert body["properties"]["orchestratorVersion"] == sent
 
 
 CLUSTER = version("containerservice.azure.com", "ManagedCluster")
