@@ -25,7 +25,7 @@ from asoreconcile.azure.controllers.annotation_rules import (
 )
 from asoreconcile.azure.reconcile.model.annotation_bounds import bounded
 from asoreconcile.azure.reconcile.model.annotations import FINALIZER, RESOURCE_ID
-from asoreconcile.azure.reconcile.model.claim_record import Standing, stated_claim
+from asoreconcile.azure.reconcile.model.claim_record import PutAnswers, stated_claim
 from asoreconcile.azure.reconcile.model.placeholders import with_placeholders
 from asoreconcile.base import jsontext
 from asoreconcile.base.objects import (
@@ -216,7 +216,7 @@ def _is_claimed(version: KindVersion, obj: JsonObject) -> bool:
     if version.is_arm:
         notes = bounded(annotations(obj))
         claim = stated_claim(notes)
-        is_free = claim is not None and claim.standing is Standing.NONE
+        is_free = claim is not None and claim.answers is PutAnswers.NONE
         return bool(notes.get(RESOURCE_ID)) and not is_free
     return is_fixed_user(version.group_kind) and FINALIZER in finalizers(obj)
 

@@ -16,7 +16,6 @@ from asoreconcile.azure.expressions.api import Expressions
 from asoreconcile.azure.extensions.registry import builtin_sets
 from asoreconcile.azure.middleware.chain import Extensions
 from asoreconcile.azure.middleware.discovery import load_sets
-from asoreconcile.azure.middleware.extension_points import DELETE
 from asoreconcile.azure.middleware.metrics import ExtensionMetrics
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.model.sync_mode import BulkReads
@@ -28,7 +27,6 @@ from asoreconcile.azure.reconcile.state.dependency_index import DependencyIndex
 from asoreconcile.azure.reconcile.state.exported_objects import ExportedObjects
 from asoreconcile.azure.reconcile.state.sync_metrics import SyncMetrics
 from asoreconcile.azure.reconcile.state.waiting import Waiting
-from asoreconcile.azure.reconcile.writes.deletion import delete_resource
 from asoreconcile.base.objects import JsonObject
 from asoreconcile.base.version import __version__
 from asoreconcile.kube.resources import NAMESPACES
@@ -72,7 +70,6 @@ def shared_dependencies(
         extensions=Extensions.of_catalogue(
             (*builtin_sets(), *load_sets(extension_names)),
             catalogue,
-            ends={DELETE: delete_resource},
             metrics=metrics,
         ),
         recorder=app.recorder,

@@ -24,7 +24,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
     OPERATOR_NAMESPACE,
     RESOURCE_ID,
 )
-from asoreconcile.azure.reconcile.model.claim_record import Standing, stated_claim
+from asoreconcile.azure.reconcile.model.claim_record import PutAnswers, stated_claim
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.state.memory import ObjectMemories
 from asoreconcile.azure.reconcile.state.read_set import InFlightReads, Waits, always
@@ -52,7 +52,7 @@ def index_azure_ids(informer: Informer, form: StorageCodec) -> None:
         claimed = notes.get(RESOURCE_ID)
         found = {ids.key(one) for one in (claimed, claim and claim.arm_id) if one}
         # The spec may name another resource while Azure has accepted no PUT.
-        if found and (claim is None or claim.standing is not Standing.NONE):
+        if found and (claim is None or claim.answers is not PutAnswers.NONE):
             return found
         try:
             obj = form.read(entry.shared_view())

@@ -9,7 +9,9 @@ import attrs
 
 from asoreconcile.azure.arm import ids
 from asoreconcile.azure.catalogue.kinds import KindVersion
+from asoreconcile.azure.catalogue.storage_codec import as_far_as_readable
 from asoreconcile.azure.controllers.kind_registry import KindRegistry, not_listed
+from asoreconcile.azure.reconcile.identity.identity import id_of
 from asoreconcile.azure.reconcile.model.annotation_bounds import bounded
 from asoreconcile.azure.reconcile.model.annotations import (
     OPERATOR_NAMESPACE,
@@ -50,21 +52,45 @@ class ProtectedObjects:
         self._namespaces = namespaces
 
     def __call__(self, arm_id: str, uid: str) -> Sequence[ObjectReference]:
-        """Return the protected objects whose resources are below an ARM id, and those
-        that the object with this uid owns.
+        """Return the protected objects whose resources are at or below an ARM id, and
+        those that the object with this uid owns; without that object itself.
 
+        An object protects what its spec names, whether it manages the resource or not.
         Raises RetryError while a kind whose resources may be below the id is not
         listed yet.
         """
-        above = ids.key(arm_id) + "/"
+        protected = ids.key(arm_id)
         return [
             node
             for node, entry in self._protected(arm_id)
-            if any(owner.uid == uid for owner in entry.owners)
-            or ids.key(bounded(entry.annotations).get(RESOURCE_ID) or "").startswith(
-                above
+            if entry.uid != uid
+            and (
+                any(owner.uid == uid for owner in entry.owners)
+                or f"{ids.key(self._id_of(node, entry, arm_id))}/".startswith(
+                    f"{protected}/"
+                )
             )
         ]
+
+    def _id_of(self, node: ObjectReference, entry: Entry, arm_id: str) -> str:
+        """Return the id that an object has claimed, else the one that its spec makes;
+        "" if it makes none, or if its owner is not known.
+
+        arm_id: an id of the subscription of a resource without an owner.
+        """
+        claimed = bounded(entry.annotations).get(RESOURCE_ID)
+        kind = self._kinds.running().get(node.group_kind)
+        if claimed or kind is None or not kind.version.is_arm:
+            return claimed or ""
+        version, obj = as_far_as_readable(kind.form, kind.version, entry.deep_copy())
+        return id_of(
+            version,
+            obj,
+            claim=None,
+            objects=self._kinds,
+            # It is looked for where the resource is that is to be deleted.
+            subscription_of=lambda _: ids.subscription_of(arm_id) or "",
+        )
 
     def _protected(self, arm_id: str) -> Iterator[tuple[ObjectReference, Entry]]:
         found: dict[ObjectReference, Entry] = {}
@@ -96,7 +122,9 @@ def _may_be_below(version: KindVersion, arm_id: str) -> bool:
     except ids.ArmIdError:
         return False  # an object of Entra contains no resource
     is_group = ids.is_resource_group(above)
-    return is_group or version.arm_type.lower().startswith(f"{above.type.lower()}/")
+    return is_group or f"{version.arm_type.lower()}/".startswith(
+        f"{above.type.lower()}/"
+    )
 
 
 @attrs.frozen

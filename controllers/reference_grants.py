@@ -12,7 +12,7 @@ import attrs
 
 from asoreconcile.azure.arm import ids
 from asoreconcile.azure.catalogue.kinds import KindVersion
-from asoreconcile.azure.reconcile.model.claim_record import Standing, claim_of
+from asoreconcile.azure.reconcile.model.claim_record import PutAnswers, claim_of
 from asoreconcile.azure.reconcile.model.record_key import RecordKey
 from asoreconcile.base.objects import GroupKind, JsonObject, ObjectKey, key_of, spec
 from asoreconcile.kube.client import KubeClient
@@ -66,7 +66,7 @@ class ReferenceGrants:
                 if (
                     key.namespace != namespace
                     and claim is not None
-                    and claim.standing is Standing.ACCEPTED
+                    and claim.answers is PutAnswers.ACCEPTED
                     and ids.same(claim.arm_id, str(above))
                 ):
                     yield version.group_kind, key

@@ -33,7 +33,6 @@ from asoreconcile.azure.expressions.api import shared
 from asoreconcile.azure.extensions.registry import builtin_sets
 from asoreconcile.azure.graph.client import GraphClient
 from asoreconcile.azure.middleware.chain import Extensions
-from asoreconcile.azure.middleware.extension_points import DELETE
 from asoreconcile.azure.middleware.extension_set import ExtensionSet
 from asoreconcile.azure.non_arm.reconciler import ExternalReconciler
 from asoreconcile.azure.non_arm.resource import ExternalResource
@@ -62,7 +61,6 @@ from asoreconcile.azure.reconcile.state.memory import ObjectMemories
 from asoreconcile.azure.reconcile.state.read_set import InFlightReads
 from asoreconcile.azure.reconcile.state.requeue_backoff import RequeueBackoff
 from asoreconcile.azure.reconcile.state.waiting import Waiting
-from asoreconcile.azure.reconcile.writes.deletion import delete_resource
 from asoreconcile.base.jsontext import loads
 from asoreconcile.base.objects import (
     GroupKind,
@@ -104,7 +102,6 @@ def _extensions(*extra_sets: ExtensionSet) -> Extensions:
     return Extensions.of_catalogue(
         (*builtin_sets(), *extra_sets),
         builtin(),
-        ends={DELETE: delete_resource},
     )
 
 
@@ -544,10 +541,18 @@ class _FreshKinds:
             group_kind: RunningKind(
                 kind.version,
                 _double(_FreshInformer(self._world, group_kind)),
-                *[_double(None)] * 4,
+                _double(None),
+                kind.form,
+                *[_double(None)] * 2,
             )
             for group_kind, kind in self._world.kinds().items()
         }
+
+    def get(self, group_kind: GroupKind, key: ObjectKey) -> JsonObject | None:
+        return self._world.operator.objects.get(group_kind, key)
+
+    def is_installed(self, group_kind: GroupKind) -> bool:
+        return self._world.operator.objects.is_installed(group_kind)
 
     def entries_in(self, namespace: str) -> dict[ObjectReference, Entry]:
         entries = self._world.entries().items()

@@ -25,8 +25,6 @@ from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.kind_registry import resource_of
 from asoreconcile.azure.extensions.registry import builtin_sets
 from asoreconcile.azure.middleware.chain import Extensions
-from asoreconcile.azure.middleware.extension_points import DELETE
-from asoreconcile.azure.reconcile.writes.deletion import delete_resource
 from asoreconcile.base.objects import ObjectKey, gvk_of
 from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, SECRETS
 from asoreconcile.testing.replay import ReplayServer, read_recordings
@@ -52,7 +50,6 @@ class Replayed(World):
     def make_operator(self, **options):
         extensions = Extensions.compose(
             builtin_sets(),
-            ends={DELETE: delete_resource},
             kinds=[kind.group_kind for kind in builtin().kinds()],
             metrics=self.links,
         )

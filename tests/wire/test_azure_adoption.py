@@ -318,6 +318,86 @@ def test_ow3_a_put_whose_answer_was_lost_is_not_taken_for_another_s(world):
     assert told(world) == []
 
 
+@pytest.mark.parametrize("policy", ["fail", "adopt-if-same"])
+def test_ow3_a_refused_put_does_not_license_the_next_one(world, policy):
+    """A colleague makes the network between two PUTs of the object."""
+    obj = network(policy)
+    world.apply(obj)
+    world.azure.faults.answer(
+        "PUT", "virtualNetworks", 403, code="RequestDisallowedByPolicy"
+    )
+    for _ in range(3):
+        world.run(obj)
+        world.clock.advance(11.0)
+    assert puts(world) == 1
+    theirs = {"addressSpace": {"addressPrefixes": ["10.9.0.0/16"]}}
+    make_in_azure(world, properties=theirs)
+    world.restart()
+    changed = network(policy, tags={"ours": "1"})
+    world.apply(changed)
+    world.run(changed)
+    assert world.ready(obj)["reason"] == "AlreadyExists"
+    assert puts(world) == 2
+    world.delete(obj)
+    assert world.settle(obj) is None
+    assert world.requests("DELETE") == []
+
+
+@pytest.mark.parametrize(("phase", "deleted"), [("before", 0), ("after", 1)])
+def test_ow3_what_a_lost_put_has_made_is_deleted_and_nothing_else(
+    world, phase, deleted
+):
+    """The process dies at the PUT; a colleague makes the network if it was lost."""
+    obj = network("fail")
+    world.apply(obj)
+    world.run(obj)
+    world.azure.faults.drop("PUT", "virtualNetworks", phase=phase)
+    world.run(obj)
+    world.restart()
+    world.delete(obj)
+    for _ in range(3):
+        world.clock.advance(70.0)
+        world.run(obj)
+    assert world.read(obj) is None
+    assert len(world.requests("DELETE", "virtualNetworks")) >= deleted
+    assert not [one for one in world.azure.resources() if one.endswith("/vnet")]
+
+
+def test_ow3_the_record_survives_a_replacement_of_the_object(world):
+    """As by kubectl replace and Argo CD's Replace=true."""
+    obj = network("fail")
+    world.settled(obj)
+    kept = {IF_EXISTS: "fail"}
+    notes = dict.fromkeys(annotations(world.read(obj))) | kept
+    meta = {"annotations": notes, "finalizers": None, "ownerReferences": None}
+    world.client.patch(
+        world.resource_for(obj),
+        ObjectKey("default", "vnet"),
+        {"metadata": meta, "spec": {"tags": {"a": "2"}}},
+    )
+    assert world.settle(obj)
+    assert puts(world) == 2
+    world.delete(obj)
+    assert world.settle(obj) is None
+    assert len(world.requests("DELETE")) == 1
+
+
+def test_ow3_an_adoption_of_a_corrected_spec_sends_no_put(world):
+    make_in_azure(world)
+    obj = network("adopt-if-same", addressSpace={"addressPrefixes": ["10.1.0.0/16"]})
+    world.apply(obj)
+    for _ in range(2):
+        world.run(obj)
+    assert world.ready(obj)["reason"] == "AlreadyExists"
+    obj = network("adopt-if-same")
+    world.apply(obj)
+    assert world.settle(obj)
+    assert puts(world) == 1
+    world.clock.advance(4000.0)
+    assert world.settle(obj)
+    assert puts(world) == 1
+
+
 def test_ow3_an_object_that_wrote_before_is_not_asked_again(world):
     """A restore of a cluster loses the status and keeps the annotations."""
     obj = network()

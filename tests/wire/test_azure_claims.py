@@ -15,7 +15,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
     RECONCILE_POLICY,
     RESOURCE_ID,
 )
-from asoreconcile.azure.reconcile.model.claim_record import Standing, claim_of
+from asoreconcile.azure.reconcile.model.claim_record import PutAnswers, claim_of
 from asoreconcile.azure.reconcile.model.record_key import RecordKey
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
 from asoreconcile.azure.reconcile.scope.patch_helper import StaleError
@@ -48,7 +48,7 @@ def network_id(world, name, group="rg"):
 
 def standing(world, obj):
     claim = claim_of(world.read(obj), lambda: RECORD_KEY)
-    return claim and claim.standing
+    return claim and claim.answers
 
 
 def edit(world, obj, body):
@@ -72,14 +72,14 @@ def left_alone(world):
 @pytest.mark.parametrize("process", ["same", "next"])
 def test_a_refused_name_may_be_corrected(world, process):
     network = refused(world)
-    assert standing(world, network) is Standing.NONE
+    assert standing(world, network) is PutAnswers.NONE
     if process == "next":
         world.restart()
     edit(world, network, {"spec": {"azureName": "right"}})
     assert world.settle(network)
     present = world.read(network)
     assert annotations(present)[RESOURCE_ID] == network_id(world, "right")
-    assert standing(world, network) is Standing.ACCEPTED
+    assert standing(world, network) is PutAnswers.ACCEPTED
     assert world.requests("DELETE") == []
     world.delete(network)
     assert world.settle(network) is None
@@ -130,7 +130,7 @@ def test_an_object_that_was_never_put_deletes_nothing(world):
     network = virtual_network("vnet", azureName="theirs")
     world.apply(network)
     world.run_once(network)
-    assert standing(world, network) is Standing.OPEN
+    assert standing(world, network) is PutAnswers.OPEN
     world.delete(network)
     world.run(network)
     assert world.read(network) is None
@@ -143,12 +143,12 @@ def test_a_put_whose_answer_was_lost_is_deleted(world, then):
     world.azure.faults.time_out("PUT", "virtualNetworks/lost", applied=True)
     world.apply(network)
     world.run(network)
-    assert standing(world, network) is Standing.OPEN
+    assert standing(world, network) is PutAnswers.OPEN
     if then == "refused":
         world.azure.faults.refuse("PUT", "virtualNetworks/lost", 403, "Forbidden")
         world.clock.advance(60.0)
         world.run(network)
-        assert standing(world, network) is Standing.OPEN
+        assert standing(world, network) is PutAnswers.OPEN
     if then == "restarted":
         world.restart()
     world.delete(network)
@@ -192,13 +192,13 @@ def test_a_former_leader_closes_no_claim_that_another_process_had_accepted(world
 
     with mock.patch.object(world.arm, "put", refused_late), suppress(StaleError):
         world.run_once(network)
-    assert standing(world, network) is Standing.ACCEPTED
+    assert standing(world, network) is PutAnswers.ACCEPTED
 
 
 def test_a_process_that_dies_in_a_later_put_leaves_nothing_behind(world):
     """The first PUT was refused; the answer to the second one never came."""
     network = refused(world, times=1)
-    assert standing(world, network) is Standing.NONE
+    assert standing(world, network) is PutAnswers.NONE
     world.azure.faults.time_out("PUT", "virtualNetworks/typo", applied=True)
     world.clock.advance(10_000.0)
     world.run(network)
@@ -327,7 +327,7 @@ def test_a_claim_that_somebody_wrote_by_hand_gives_way_to_the_id(world):
     world.settle(network)
     after = annotations(world.read(network))
     assert after[RESOURCE_ID] == before[RESOURCE_ID]
-    assert standing(world, network) is Standing.ACCEPTED
+    assert standing(world, network) is PutAnswers.ACCEPTED
 
 
 def test_an_owner_object_can_be_replaced_by_another_of_the_same_id(world):
@@ -375,7 +375,7 @@ def test_the_key_may_be_rotated_in_the_middle_of_a_reconcile(world):
     world.operator = attrs.evolve(world.operator, record_key=lambda: RecordKey(new))
     for network in (settled, claimed):
         claim = claim_of(world.read(network), lambda: RecordKey(new))
-        assert claim.standing is Standing.ACCEPTED
+        assert claim.answers is PutAnswers.ACCEPTED
         world.delete(network)
         assert world.settle(network) is None
     assert len(world.requests("DELETE", "virtualNetworks")) == 2

@@ -13,11 +13,12 @@ from asoreconcile.azure.catalogue.conversion import KindConversionError
 from asoreconcile.azure.catalogue.storage_codec import SingleVersionCodec
 from asoreconcile.azure.reconcile.model.annotations import (
     CLAIM,
+    CLAIM_FACTS,
     FINALIZER,
     RECONCILE_POLICY,
     RESOURCE_ID,
 )
-from asoreconcile.azure.reconcile.model.claim_record import Standing, claim_of
+from asoreconcile.azure.reconcile.model.claim_record import PutAnswers, claim_of
 from asoreconcile.azure.reconcile.model.existence import IF_EXISTS
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.model.record_key import RecordKey
@@ -87,7 +88,7 @@ def deletes(world):
 
 def standing(world, obj):
     claim = claim_of(world.read(obj), lambda: RECORD_KEY)
-    return claim and claim.standing
+    return claim and claim.answers
 
 
 def blocked(world, waiting, manager):
@@ -110,7 +111,7 @@ def test_who_comes_first_manages_it_whichever_is_older(world, pair, first):
         world.run(other)
     assert blocked(world, other, manager)
     assert puts(world) == 1
-    assert standing(world, manager) is Standing.ACCEPTED
+    assert standing(world, manager) is PutAnswers.ACCEPTED
     # It manages nothing: no finalizer keeps it, and no id shows it as claimed.
     assert finalizers(world.read(other)) == []
     assert RESOURCE_ID not in annotations(world.read(other))
@@ -172,7 +173,7 @@ def test_a_deleted_object_hands_over_to_one_of_its_namespace(world, pair):
     before = puts(world)
     assert world.settle(waiting)
     assert puts(world) == before + 1
-    assert standing(world, waiting) is Standing.ACCEPTED
+    assert standing(world, waiting) is PutAnswers.ACCEPTED
     assert world.operator.waiting.behind(gone) == []
 
 
@@ -241,7 +242,7 @@ def test_nothing_is_put_over_a_claim_that_another_replica_has_written(world, pai
     world.run_once(manager)
     ours = world.read(manager)
     closed = attrs.evolve(
-        claim_of(ours, lambda: RECORD_KEY), standing=Standing.NONE
+        claim_of(ours, lambda: RECORD_KEY), answers=PutAnswers.NONE
     ).dumps(uid_of(ours), RECORD_KEY)
     world.annotate(manager, **{CLAIM: closed})
     world.clock.advance(1.0)
@@ -353,7 +354,7 @@ def test_who_only_reads_may_share_the_id_and_its_deletion_sends_nothing(world, p
     world.settle(manager)
     world.annotate(reader, **{RECONCILE_POLICY: "skip"})
     assert world.settle(reader)
-    assert standing(world, reader) is Standing.NONE
+    assert standing(world, reader) is PutAnswers.NONE
     # Also if the policy changes together with the deletion.
     world.annotate(manager, **{RECONCILE_POLICY: "skip"})
     world.annotate(reader, **{RECONCILE_POLICY: None})
@@ -394,7 +395,7 @@ def test_a_claim_that_led_to_nothing_lapses_when_a_person_must_mend_it(world, pa
     first, second = pair
     world.azure.faults.refuse("PUT", "virtualNetworks/shared", 400, "BadRequest")
     world.run(first)
-    assert standing(world, first) is Standing.NONE
+    assert standing(world, first) is PutAnswers.NONE
     world.azure.faults.clear()
     assert world.settle(second)
     world.run(first)
@@ -413,7 +414,13 @@ def test_two_objects_that_claim_at_once_do_not_both_get_the_id(world, pair):
 
 def like_aso(world, obj):
     """Make an object look as another operator has left it: without our record."""
-    return world.annotate(obj, **{CLAIM: None})
+    world.client.patch(
+        world.resource_for(obj),
+        key_of(obj),
+        {"status": {"conditions": [world.ready(obj)]}},
+        subresource="status",
+    )
+    return world.annotate(obj, **{CLAIM: None, CLAIM_FACTS: None})
 
 
 @pytest.mark.parametrize("older_first", [True, False])
@@ -434,7 +441,7 @@ def test_of_two_that_aso_managed_the_older_one_goes_on(world, pair, older_first)
     for obj in (older, younger) if older_first else (younger, older):
         world.run(obj, operator=operator)
     assert blocked(world, younger, older)
-    assert standing(world, older) is Standing.ACCEPTED
+    assert standing(world, older) is PutAnswers.ACCEPTED
     # A record of a key that is not known counts as none.
     assert claim_of(world.read(older), lambda: foreign) is None
 

@@ -419,12 +419,13 @@ def test_r5_1_detaching_frees_a_deletion_that_azure_refuses(world, network):
     assert world.read(network) is None
 
 
-def test_r5_3_what_went_with_its_group_needs_no_delete(world, network):
+def test_r5_3_what_went_with_its_group_is_proved_by_a_delete(world, network):
+    """A read may miss what Azure still makes, so no read comes before it."""
     world.azure.remove(annotations(world.read(resource_group()))[RESOURCE_ID])
     world.delete(network)
     world.run(network)
     assert world.read(network) is None
-    assert world.requests("DELETE") == []
+    assert len(world.requests("DELETE")) == 1
 
 
 def test_de3_a_deletion_that_may_not_look_is_a_warning_and_goes_on(world, network):

@@ -329,6 +329,27 @@ def test_ow4_an_owner_s_condition_names_the_protected_child(world):
     assert [one.path.rpartition("/")[2] for one in world.requests("DELETE")] == ["rg"]
 
 
+@pytest.mark.parametrize("same_id", [False, True])
+def test_ow4_an_object_that_manages_nothing_protects_what_its_spec_names(
+    world, same_id
+):
+    """It waits for its Secret, or another object manages the id."""
+    named = virtual_network("named", azureName="vnet" if same_id else "named")
+    named["metadata"]["annotations"] = {**ON, RECONCILE_POLICY: "skip"}
+    world.apply(named, marked=False)
+    victim = NETWORK if same_id else GROUP
+    world.annotate(NETWORK, **{DELETION_PROTECTION: None})
+    world.delete(victim)
+    for _ in range(3):
+        world.run(victim)
+    ready = world.ready(victim)
+    assert ready["reason"] == "DeletionProtected"
+    assert "VirtualNetwork default/named" in ready["message"]
+    assert world.requests("DELETE") == []
+    world.annotate(named, **{DELETION_PROTECTION: None})
+    assert world.settle(victim) is None
+
+
 def test_ow4_without_the_annotation_the_deletion_goes_on(world):
     marked("true")(world)
     reconcile_all(world)

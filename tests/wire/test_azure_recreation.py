@@ -13,11 +13,15 @@ from asoreconcile.azure.catalogue.type_facts import holds_data, type_facts
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.reconcile.model.annotations import (
     DELETION_PROTECTION,
+    MAINTENANCE_WINDOWS,
     ON_IMMUTABLE,
+    PAUSED,
     RECONCILE_POLICY,
     RECREATION,
     RESOURCE_ID,
 )
+from asoreconcile.azure.reconcile.model.existence import IF_EXISTS
+from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE
 from asoreconcile.base.objects import annotations, copy_json
 from asoreconcile.kube.errors import ApiError, TransportError
 
@@ -181,6 +185,61 @@ def test_ow6_children_of_others_stand_against_it_and_own_ones_come_back(world):
     world.clock.advance(4000.0)
     world.settle(route())
     assert f"{arm_id}/routes/out" in world.azure.resources()
+
+
+@pytest.mark.parametrize(
+    ("notes", "why"),
+    [
+        ({SYNC_MODE: "report"}, "sync mode only reports"),
+        ({RECONCILE_POLICY: "skip"}, "reconcile policy sends nothing"),
+        ({PAUSED: "true"}, "is paused"),
+        ({MAINTENANCE_WINDOWS: "0 3 29 2 * 1h"}, "maintenance windows"),
+    ],
+    ids=["report", "skip", "paused", "window"],
+)
+def test_ow6_a_child_that_would_not_come_back_stands_against_it(world, notes, why):
+    world.settled(table())
+    world.settled(route())
+    world.annotate(route(), **notes)
+    refused(world, table(tags={"a": "b"}), TABLES)
+    world.run(table())
+    assert writes(world) == ["PUT"]
+    message = world.ready(table())["message"]
+    assert "RouteTablesRoute default/out" in message
+    assert why in message
+
+
+def test_ow6_what_a_refused_object_declares_is_of_others(world):
+    world.settled(table())
+    arm_id = annotations(world.read(table()))[RESOURCE_ID]
+    theirs = f"{arm_id}/routes/out"
+    world.arm.put(theirs, "2024-07-01", {"properties": {"nextHopType": "None"}})
+    child = route()
+    child["metadata"]["annotations"] = {IF_EXISTS: "fail"}
+    world.apply(child)
+    world.run(child)
+    world.run(child)
+    assert world.ready(child)["reason"] == "AlreadyExists"
+    refused(world, table(tags={"a": "b"}), TABLES)
+    world.run(table())
+    assert writes(world) == ["PUT"]
+    assert "does not manage it" in world.ready(table())["message"]
+
+
+def test_ow6_what_was_only_observed_is_not_deleted(world):
+    group = annotations(world.read(resource_group()))[RESOURCE_ID]
+    there = f"{group}/providers/Microsoft.Network/publicIPAddresses/pip"
+    body = {"location": "westeurope", "sku": {"name": "Standard"}}
+    world.arm.put(there, "2024-07-01", body)
+    obj = address("Basic", **{IF_EXISTS: "observe"})
+    world.settled(obj)
+    world.azure.faults.answer("PUT", ADDRESSES, 400, code=CODE, times=2)
+    world.annotate(obj, **{IF_EXISTS: "adopt"})
+    world.azure.journal.clear()
+    for _ in range(3):
+        world.run(obj)
+    assert set(writes(world)) == {"PUT"}
+    assert "accepted no PUT" in world.ready(obj)["message"]
 
 
 @pytest.mark.parametrize(("phase", "times"), [("before", 2), ("after", 1)])

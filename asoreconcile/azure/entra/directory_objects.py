@@ -183,10 +183,7 @@ def _created(scope: ReconcileScope) -> tuple[JsonObject, bool]:
     unique_name = mark if desired.of.has_unique_names else ""
     # The next process knows it, if this one dies before it has the answer.
     now = scope.operator.clock.now()
-    scope.patcher.record(
-        {CREATION: f"{now:%Y-%m-%dT%H:%M:%SZ}"}
-        | ({EXISTENCE: CREATED_HERE} if scope.is_undecided else {})
-    )
+    scope.patcher.record({CREATION: f"{now:%Y-%m-%dT%H:%M:%SZ}"})
     scope.log.info("Creating in Entra", type=desired.noun, mark=mark)
     try:
         made = written(

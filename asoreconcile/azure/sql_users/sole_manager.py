@@ -17,7 +17,6 @@ from asoreconcile.azure.non_arm.hand_over import heir_of, report_heir
 from asoreconcile.azure.non_arm.owner_in_azure import owner_note
 from asoreconcile.azure.reconcile.identity.duplicates import (
     ACCEPTED,
-    REASON,
     SHOWN,
     Rank,
     Rival,
@@ -26,6 +25,7 @@ from asoreconcile.azure.reconcile.identity.duplicates import (
     writes,
 )
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
+from asoreconcile.azure.reconcile.model.standing import ALREADY_MANAGED
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.sql_users.dialect import Dialect
 from asoreconcile.azure.sql_users.planning import Known
@@ -55,7 +55,7 @@ def require_sole(
         raise ConditionError(
             f"user {shown_user(identity)} of server {place} is managed by {other}, "
             "which claimed it first: delete one of the two",
-            reason=REASON,
+            reason=ALREADY_MANAGED,
         )
 
 

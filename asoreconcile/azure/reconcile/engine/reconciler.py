@@ -33,6 +33,7 @@ from asoreconcile.azure.reconcile.model.decisions import (
 from asoreconcile.azure.reconcile.model.existence import is_observing
 from asoreconcile.azure.reconcile.model.pace import why_paused
 from asoreconcile.azure.reconcile.model.policy import LET_GO, RECONCILE_POLICY_ROW
+from asoreconcile.azure.reconcile.model.standing import Act, Permit, may
 from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE
 from asoreconcile.azure.reconcile.policies.pause import paused
 from asoreconcile.azure.reconcile.policies.permission import confirm_release
@@ -69,8 +70,10 @@ def first_step(scope: ReconcileScope) -> Step:
     step = plan(
         patcher.obj,
         may_write=may_write and not (is_undecided and is_observing(own, inherited)),
-        # An object that has not decided manages nothing, so it deletes nothing (OW-3).
-        may_delete=policy is not None and policy.deletes and not is_undecided,
+        # An object that has decided nothing may manage nothing (OW-3).
+        may_delete=policy is not None
+        and policy.deletes
+        and not (is_undecided and may(scope.standing, Act.DELETE) is Permit.NO),
         operator_namespace=operator.namespace,
         can_delete=not version.is_arm or "Delete" in version.operations,
         is_arm=version.is_arm,

@@ -12,6 +12,7 @@ and while another object manages the id (`duplicates`).
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, nullcontext, suppress
 from functools import partial
+from types import MappingProxyType
 
 from asoreconcile.azure.arm import ids
 from asoreconcile.azure.arm.condition_error import ConditionError, unusable
@@ -29,6 +30,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
     ALLOW_OWNER_CHANGE,
     AZURE_NAME_FROM_CONFIG,
     CLAIM,
+    CLAIM_FACTS,
     FINALIZER,
     LATEST_RECONCILED_GENERATION,
     OPERATOR_NAMESPACE,
@@ -129,7 +131,7 @@ def restore_id(scope: ReconcileScope) -> Requeue | None:
     if claim is not None:
         arm_id = claim.arm_id
     elif patcher.arm_id:
-        patcher.record({CLAIM: None})
+        patcher.record({CLAIM: None, CLAIM_FACTS: None})
         return written(scope)
     else:
         seen = str(status(patcher.obj).get("id") or "")
@@ -224,10 +226,12 @@ def _metadata(
         # Resolve every input now: an object that cannot be PUT is not claimed yet.
         to_arm(version, spec(obj), name=identity.name, inputs=scope.references)
     claiming.enter_context(scope.operator.claims_under_way.claiming(arm_id))
-    text = recorded(scope, arm_id)
+    noted = recorded(scope, arm_id)
+    if scope.standing.manages:
+        existence = {}  # the copy of the record in the status proves it
     scope.log.info("Claiming", armId=arm_id)
     return claim_metadata(
-        obj, owner, existence, build=build, identity=identity, claim=text
+        obj, owner, existence, build=build, identity=identity, claim=noted
     )
 
 
@@ -269,7 +273,7 @@ def claim_metadata(
     *,
     build: str,
     identity: ResourceIdentity | None = None,
-    claim: str = "",
+    claim: Mapping[str, str] = MappingProxyType({}),
 ) -> JsonObject:
     """Return the metadata of a claim. Pure.
 
@@ -277,14 +281,14 @@ def claim_metadata(
 
     existence: the annotation about a resource that exists already, or nothing. build:
     the operator's build. identity: the resource; None for kinds without ARM.
-    claim: the text of the recorded claim.
+    claim: the annotations of the recorded claim.
     """
     renamed = renamed_owner(labels(obj), owner_references(obj), owner) or {}
     notes = {**existence}
     if identity is not None:
         notes[RESOURCE_ID] = identity.arm_id
         notes[LATEST_RECONCILED_GENERATION] = str(generation(obj))
-        notes[CLAIM] = claim
+        notes |= claim
         # The ConfigMap may give another name by the time that a lost resource-id is
         # written again: it must be this name.
         if is_from_config(obj):

@@ -23,13 +23,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
     RECONCILE_POLICY,
     RESOURCE_ID,
 )
-from asoreconcile.azure.reconcile.model.claim_record import (
-    ClaimRecord,
-    Standing,
-    claim_of,
-    has_lapsed,
-    shows_id,
-)
+from asoreconcile.azure.reconcile.model.claim_record import ClaimRecord, claim_of
 from asoreconcile.azure.reconcile.model.existence import (
     IfExists,
     is_undecided,
@@ -37,6 +31,13 @@ from asoreconcile.azure.reconcile.model.existence import (
 )
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.model.policy import policy_of
+from asoreconcile.azure.reconcile.model.standing import (
+    ALREADY_MANAGED,
+    Standing,
+    is_taken_over,
+    keeps_others_out,
+    standing_of,
+)
 from asoreconcile.azure.reconcile.scope.shared_dependencies import (
     KindRuntime,
     SharedDependencies,
@@ -50,8 +51,6 @@ from asoreconcile.base.objects import (
     uid_of,
 )
 from asoreconcile.kube.finalizers import has_finalizer
-
-REASON = "AlreadyManaged"
 
 Age = tuple[str, str]
 """Smaller is older."""
@@ -67,13 +66,14 @@ class Rival:
     """Another object that writes and declares an id as its own.
 
     rank: rank of its claim; None if it has no claim. is_leaving: whether the object is
-    being deleted.
+    being deleted. standing: its standing towards the id.
     """
 
     node: ObjectReference
     obj: JsonObject = attrs.field(repr=False)
     rank: Rank | None
     is_leaving: bool = False
+    standing: Standing = Standing.NEVER
 
 
 def age_of(obj: JsonObject) -> Age:
@@ -91,16 +91,14 @@ def rank_of(obj: JsonObject, arm_id: str, claim: ClaimRecord | None) -> Rank | N
     annotations that Azure Service Operator writes count as one. Objects whose status
     shows the id come first.
     """
-    if claim is not None and ids.same(claim.arm_id, arm_id):
-        if claim.standing is Standing.NONE or has_lapsed(obj, claim):
-            return None
-        is_accepted = claim.standing is Standing.ACCEPTED
-        return ACCEPTED if is_accepted else _CLAIMED, claim.at, uid_of(obj)
-    claimed = annotations(obj).get(RESOURCE_ID) or ""
-    is_like_aso = bool(claimed) and ids.same(claimed, arm_id)
-    if claim is not None or not is_like_aso or not has_finalizer(obj, FINALIZER):
+    standing = standing_of(obj, arm_id, claim)
+    if not keeps_others_out(obj, standing, claim):
         return None
-    return SHOWN if shows_id(obj, arm_id) else _ANNOTATED, *age_of(obj)
+    if claim is not None:
+        is_accepted = standing is Standing.MANAGES
+        return ACCEPTED if is_accepted else _CLAIMED, claim.at, uid_of(obj)
+    is_seen = is_taken_over(obj, arm_id)
+    return SHOWN if is_seen else _ANNOTATED, *age_of(obj)
 
 
 def manager_among(mine: Rank | None, rivals: Iterable[Rival]) -> Rival | None:
@@ -163,7 +161,7 @@ def already_managed(
         "to Azure for this object. Delete this object, which deletes nothing in Azure; "
         f"or set {RECONCILE_POLICY} to skip on it, if it is only to read; or "
         f"{hand_over}",
-        reason=REASON,
+        reason=ALREADY_MANAGED,
     )
 
 
@@ -228,13 +226,14 @@ def rivals_of(
     kind: KindRuntime | None = None,
     *,
     is_delete: bool = False,
+    with_readers: bool = False,
 ) -> list[Rival]:
     """Return the other objects that write and declare an id as their own.
 
-    kind: see `look_around`. is_delete: whether the policies of their Namespaces are
-    also read from the API server, because a watch of Namespaces may be behind. Raises
-    RetryError as `require_sole` does, and the errors of `list_all` and
-    `NamespaceAnnotations.live`.
+    with_readers: whether those are included that only read. kind: see `look_around`.
+    is_delete: whether the policies of their Namespaces are also read from the API
+    server, because a watch of Namespaces may be behind. Raises RetryError as
+    `require_sole` does, and the errors of `list_all` and `NamespaceAnnotations.live`.
     """
     found = (
         operator.objects_with_arm_id(arm_id)
@@ -245,7 +244,9 @@ def rivals_of(
     for version, other in found:
         # An id needs the owner and the credential, and raises while they are not
         # listed: a PUT asks only for the ids of objects that write.
-        if uid_of(other) == uid_of(obj) or not (is_delete or writes(operator, other)):
+        if uid_of(other) == uid_of(obj):
+            continue
+        if not (is_delete or with_readers or writes(operator, other)):
             continue
         claim = claim_of(other, operator.record_key)
         declared = _declared(operator, version, other, claim)
@@ -254,7 +255,8 @@ def rivals_of(
                 continue
             node = ObjectReference(version.group_kind, key_of(other))
             rank = _rank(version, other, arm_id, claim)
-            rivals.append(Rival(node, other, rank, is_deleting(other)))
+            standing = standing_of(other, arm_id, claim)
+            rivals.append(Rival(node, other, rank, is_deleting(other), standing))
     return rivals
 
 
@@ -280,7 +282,9 @@ def _declared(
         other,
         claim=claim,
         objects=operator.objects,
-        connections=operator.connections,
+        subscription_of=lambda obj: (
+            operator.connections.for_object(obj).subscription_id
+        ),
     )
 
 

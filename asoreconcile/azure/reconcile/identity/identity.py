@@ -5,6 +5,8 @@ another id would create a second resource and leave the first behind (write-once
 R10.1). They may change while Azure has accepted no PUT of the object.
 """
 
+from collections.abc import Callable
+
 import attrs
 
 from asoreconcile.azure.arm import ids
@@ -19,11 +21,10 @@ from asoreconcile.azure.reconcile.model.annotations import (
     AZURE_NAME_FROM_CONFIG,
     RESOURCE_ID,
 )
-from asoreconcile.azure.reconcile.model.claim_record import ClaimRecord, Standing
+from asoreconcile.azure.reconcile.model.claim_record import ClaimRecord, PutAnswers
 from asoreconcile.azure.reconcile.model.owner import Objects, Owner, resolve_owner
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.scope.references import ReferenceResolver
-from asoreconcile.azure.reconcile.scope.shared_dependencies import ConnectionResolver
 from asoreconcile.base.objects import JsonObject, is_deleting, spec
 
 
@@ -209,7 +210,7 @@ def id_of(
     *,
     claim: ClaimRecord | None,
     objects: Objects,
-    connections: ConnectionResolver,
+    subscription_of: Callable[[JsonObject], str],
 ) -> str:
     """Return the ARM id of another object, claimed or not.
 
@@ -217,9 +218,10 @@ def id_of(
     no request.
 
     claim: the object's recorded claim, which counts unless Azure accepted nothing.
+    subscription_of: returns the subscription of an object's credential.
     Raises RetryError while its owner's kind is not listed yet.
     """
-    if claim is not None and claim.standing is not Standing.NONE:
+    if claim is not None and claim.answers is not PutAnswers.NONE:
         return claim.arm_id
     claimed = claimed_id(obj)
     try:
@@ -229,9 +231,7 @@ def id_of(
             name=name_of_other(version, obj, claimed),
             owner_id="" if owner is None else owner.arm_id,
             # Only these ids need the subscription: other kinds get it from the owner.
-            subscription_id=connections.for_object(obj).subscription_id
-            if version.scope == "Location"
-            else "",
+            subscription_id=subscription_of(obj) if version.scope == "Location" else "",
         )
     except (ConditionError, CredentialError, PathError):
         return ""

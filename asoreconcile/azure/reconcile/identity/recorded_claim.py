@@ -5,7 +5,7 @@ deletion sends a DELETE, and whether the spec may still name another resource.
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from http import HTTPStatus
 
 import attrs
@@ -14,22 +14,30 @@ from asoreconcile.azure.arm import ids
 from asoreconcile.azure.arm.credentials import CredentialError
 from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
 from asoreconcile.azure.reconcile.identity.duplicates import require_sole
-from asoreconcile.azure.reconcile.model.annotations import CLAIM
+from asoreconcile.azure.reconcile.model.annotations import EXISTENCE
 from asoreconcile.azure.reconcile.model.claim_record import (
-    Standing,
+    ClaimFacts,
+    ClaimRecord,
+    PutAnswers,
     claim_to_record,
     has_lapsed,
     new_claim,
 )
-from asoreconcile.azure.reconcile.model.existence import will_observe
+from asoreconcile.azure.reconcile.model.existence import (
+    ADOPTED_HERE,
+    CREATED_HERE,
+    UNDECIDED,
+    will_observe,
+)
+from asoreconcile.azure.reconcile.model.standing import is_taken_over
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.state.memory import ObjectMemory
 from asoreconcile.base.errors import AsoreconcileError, RetryError
-from asoreconcile.base.objects import uid_of
 
 
-def recorded(scope: ReconcileScope, arm_id: str) -> str:
-    """Return the record of a claim: a new one, or the earlier one if it still counts.
+def recorded(scope: ReconcileScope, arm_id: str) -> dict[str, str]:
+    """Return the annotations of a claim: a new one, or the earlier one if it still
+    counts.
 
     The caller holds the id in `ClaimsUnderWay`. Raises ConditionError `AlreadyManaged`.
     """
@@ -48,36 +56,56 @@ def recorded(scope: ReconcileScope, arm_id: str) -> str:
     if before is not None and not ids.same(before.arm_id, arm_id):
         before = None
     after = claim_to_record(
-        patcher.obj,
-        arm_id,
         before,
+        arm_id,
         may_write=may_write,
+        has_lapsed=before is not None and has_lapsed(patcher.obj, before),
+        is_taken_over=is_taken_over(patcher.obj, arm_id),
         now=operator.clock.now(),
     )
     memory.knows_answers = knows_answers
-    scope.claim = after
-    return after.dumps(uid_of(patcher.obj), operator.record_key())
+    return _noted(scope, after)
 
 
-def open_claim(scope: ReconcileScope, arm_id: str) -> None:
+def _noted(scope: ReconcileScope, claim: ClaimRecord) -> dict[str, str]:
+    """Return the annotations that record a claim, and let this reconcile go on with
+    it.
+    """
+    scope.claim = claim
+    return claim.notes(scope.patcher.obj, scope.operator.record_key())
+
+
+def open_claim(
+    scope: ReconcileScope, arm_id: str, *, was_absent: bool | None = None
+) -> None:
     """Make sure that the claim is recorded before a PUT is sent.
 
     The answer of the PUT may be lost. Without the record, a deletion would not reach
-    the resource that the PUT has made.
+    the resource that the PUT has made. was_absent: whether the read before this PUT
+    found nothing, which then proves that the PUT made what is there; None if it
+    does not matter.
 
     At most one write. Raises ConditionError `AlreadyManaged`, RetryError, GoneError.
     """
     patcher, operator, before = scope.patcher, scope.operator, scope.claim
     is_open = (
         before is not None
-        and before.standing is not Standing.NONE
+        and before.answers is not PutAnswers.NONE
         and ids.same(before.arm_id, arm_id)
         and not has_lapsed(patcher.obj, before)
     )
-    if is_open:
-        return
-    with operator.claims_under_way.claiming(arm_id):
-        patcher.record({CLAIM: recorded(scope, arm_id)})
+    with ExitStack() as claiming:
+        notes: dict[str, str] = {}
+        if not is_open:
+            claiming.enter_context(operator.claims_under_way.claiming(arm_id))
+            notes = recorded(scope, arm_id)
+        claim = scope.claim
+        has_ended = claim is None or claim.answers is PutAnswers.ACCEPTED
+        if claim and not has_ended and was_absent not in {None, claim.facts.was_absent}:
+            facts = attrs.evolve(claim.facts, was_absent=bool(was_absent))
+            notes = _noted(scope, attrs.evolve(claim, facts=facts))
+        if notes:
+            patcher.record(notes)
 
 
 @contextmanager
@@ -114,17 +142,20 @@ def has_made_nothing(error: AsoreconcileError) -> bool:
 
 
 def accept_claim(scope: ReconcileScope, arm_id: str) -> dict[str, str]:
-    """Return the annotation that records that Azure has accepted a PUT; empty if it is
-    recorded already.
+    """Return the annotations that record that Azure has accepted a PUT; those that are
+    recorded already change nothing.
     """
-    before = scope.claim
+    before, noted = scope.claim, scope.patcher.annotations
     if before is None or not ids.same(before.arm_id, arm_id):
-        before = new_claim(arm_id, scope.operator.clock.now(), Standing.ACCEPTED)
-    after = attrs.evolve(before, standing=Standing.ACCEPTED)
-    scope.claim = after
-    text = after.dumps(uid_of(scope.patcher.obj), scope.operator.record_key())
-    # It also differs if the previous key has made its mark.
-    return {} if scope.patcher.annotations.get(CLAIM) == text else {CLAIM: text}
+        before = new_claim(arm_id, scope.operator.clock.now(), PutAnswers.ACCEPTED)
+    facts = ClaimFacts(over=before.facts.over)
+    after = attrs.evolve(before, answers=PutAnswers.ACCEPTED, facts=facts)
+    # They also differ if the previous key has made their marks.
+    notes = _noted(scope, after)
+    if noted.get(EXISTENCE) == UNDECIDED:
+        was_absent = before.facts.was_absent or scope.context.is_known_absent
+        notes[EXISTENCE] = CREATED_HERE if was_absent else ADOPTED_HERE
+    return notes
 
 
 def close_claim(scope: ReconcileScope) -> None:
@@ -134,9 +165,10 @@ def close_claim(scope: ReconcileScope) -> None:
     Azure may have accepted a PUT of another one. Also raises GoneError, ApiError.
     """
     before = scope.claim
-    if before is None or before.standing is not Standing.OPEN:
+    if before is None or before.answers is not PutAnswers.OPEN:
         return
     if scope.memory.knows_answers:
-        after = attrs.evolve(before, standing=Standing.NONE)
-        text = after.dumps(uid_of(scope.patcher.obj), scope.operator.record_key())
-        scope.patcher.write_shared({"annotations": {CLAIM: text}})
+        # What is made from now on is not the work of a PUT that was refused.
+        facts = attrs.evolve(before.facts, was_absent=False)
+        after = attrs.evolve(before, answers=PutAnswers.NONE, facts=facts)
+        scope.patcher.write_shared({"annotations": _noted(scope, after)})

@@ -58,6 +58,8 @@ PLACEHOLDERS = OWN_PREFIX + "placeholders"
 
 # The authenticated record of the claimed ARM id (`claim_record`); ASO has none.
 CLAIM = OWN_PREFIX + "claim"
+# Facts of that claim which earlier versions do not know, bound to it by a mark.
+CLAIM_FACTS = OWN_PREFIX + "claim-facts"
 
 # The authenticated state of a resource that is deleted to be made again (`recreation`).
 RECREATION = OWN_PREFIX + "recreation"

@@ -2,10 +2,13 @@
 
 The record says which id is claimed, since when, and whether Azure has accepted a PUT of
 this object. The record is an annotation with a mark of the operator's key, bound to the
-object's uid: a record with a wrong mark does not count. Pure.
+object's uid: a record with a wrong mark does not count. A second annotation has the
+facts that earlier versions do not know; its mark binds it to the record. Both are also
+in the status, as the condition `Claim`, which survives a replacement of the object.
+Only `model.standing` decides from them. Pure.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import Enum
 
@@ -13,17 +16,32 @@ import attrs
 
 from asoreconcile.azure.arm import ids
 from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
-from asoreconcile.azure.reconcile.model.annotations import CLAIM, POLLER_ID, PUT_POLLER
-from asoreconcile.azure.reconcile.model.conditions import ready_of
+from asoreconcile.azure.reconcile.model.annotations import (
+    CLAIM,
+    CLAIM_FACTS,
+    POLLER_ID,
+    PUT_POLLER,
+)
+from asoreconcile.azure.reconcile.model.conditions import ready_of, stamp
 from asoreconcile.azure.reconcile.model.record_key import RecordKey
-from asoreconcile.base.objects import JsonObject, generation, status, uid_of
+from asoreconcile.base import jsontext
+from asoreconcile.base.objects import (
+    JsonObject,
+    generation,
+    key_of,
+    status,
+    uid_of,
+)
 
-_KIND = "claim"
+CLAIM_CONDITION = "Claim"
+"""The type of the condition with a copy of the record."""
+
+_KIND, _FACTS_KIND = "claim", "claim-facts"
 _TIME = "%Y-%m-%dT%H:%M:%S.%fZ"
 _TO_THE_SECOND = len("2026-01-01T00:00:00")
 
 
-class Standing(Enum):
+class PutAnswers(Enum):
     """The answers of Azure to the PUTs of an object."""
 
     NONE = "none"
@@ -35,6 +53,26 @@ class Standing(Enum):
 
 
 @attrs.frozen
+class ClaimFacts:
+    """The facts of a claim that the record's first form does not have.
+
+    was_absent: whether the read before the open PUT found nothing, so that what is
+    there now was made by that PUT. has_let_go: whether the object managed the resource
+    until another one took it over. over: uids of the objects whose claims ended with
+    this one. heir: uid of the object that a deleted object has agreed to hand over to,
+    or "".
+    """
+
+    was_absent: bool = False
+    has_let_go: bool = False
+    over: tuple[str, ...] = ()
+    heir: str = ""
+
+
+_NO_FACTS = ClaimFacts()
+
+
+@attrs.frozen
 class ClaimRecord:
     """A claim to an Azure id. at: the time of the claim in UTC, as a text that sorts by
     time.
@@ -42,43 +80,56 @@ class ClaimRecord:
 
     arm_id: str
     at: str
-    standing: Standing
+    answers: PutAnswers
+    facts: ClaimFacts = _NO_FACTS
 
     def dumps(self, uid: str, key: RecordKey) -> str:
-        """Return the annotation's value. uid: the object's uid."""
+        """Return the value of the first annotation. uid: the object's uid."""
         mark = key.sign(_parts(uid, self))
         # The id is last: Azure names may contain spaces.
-        return f"{self.standing.value} {self.at} {mark} {self.arm_id}"
+        return f"{self.answers.value} {self.at} {mark} {self.arm_id}"
+
+    def notes(self, obj: JsonObject, key: RecordKey) -> dict[str, str]:
+        """Return the annotations that record the claim of an object."""
+        text = self.dumps(uid_of(obj), key)
+        facts = _stated_object(obj) | {
+            name: value for name, value in attrs.asdict(self.facts).items() if value
+        }
+        body = jsontext.dumps(facts).decode()
+        mark = key.sign((_FACTS_KIND, text, body))
+        return {CLAIM: text, CLAIM_FACTS: f"{mark} {body}"}
 
 
-def new_claim(arm_id: str, now: datetime, standing: Standing) -> ClaimRecord:
+def new_claim(arm_id: str, now: datetime, answers: PutAnswers) -> ClaimRecord:
     """Return a claim that begins now."""
-    return ClaimRecord(arm_id, now.astimezone(UTC).strftime(_TIME), standing)
+    return ClaimRecord(arm_id, now.astimezone(UTC).strftime(_TIME), answers)
 
 
 def claim_to_record(
-    obj: JsonObject,
-    arm_id: str,
     before: ClaimRecord | None,
+    arm_id: str,
     *,
     may_write: bool,
+    has_lapsed: bool,
+    is_taken_over: bool,
     now: datetime,
 ) -> ClaimRecord:
     """Return the claim to record before a PUT, or for an object that only reads. Pure.
 
-    before: the recorded claim to this id, if any; it is kept unless it has lapsed. A
-    resource that the status shows was taken over from another operator.
+    before: the recorded claim to this id, if any; it is kept unless it has lapsed or
+    the object has let go. is_taken_over: whether an operator without this record has
+    managed the resource with this object.
     """
-    standing = Standing.OPEN if may_write else Standing.NONE
+    answers = PutAnswers.OPEN if may_write else PutAnswers.NONE
     if before is None:
-        is_taken_over = may_write and shows_id(obj, arm_id)
-        accepted = Standing.ACCEPTED if is_taken_over else standing
+        accepted = PutAnswers.ACCEPTED if is_taken_over and may_write else answers
         return new_claim(arm_id, now, accepted)
-    if before.standing is Standing.ACCEPTED:
+    if before.answers is PutAnswers.ACCEPTED:
         return before
-    if has_lapsed(obj, before):
-        return new_claim(arm_id, now, standing)
-    return attrs.evolve(before, standing=standing)
+    if has_lapsed or (before.facts.has_let_go and may_write):
+        facts = ClaimFacts(has_let_go=before.facts.has_let_go)
+        return attrs.evolve(new_claim(arm_id, now, answers), facts=facts)
+    return attrs.evolve(before, answers=answers)
 
 
 def stated_claim(notes: Mapping[str, str]) -> ClaimRecord | None:
@@ -95,21 +146,92 @@ def stated_claim(notes: Mapping[str, str]) -> ClaimRecord | None:
 def says_accepted(notes: Mapping[str, str]) -> bool:
     """Return whether annotations state that Azure has accepted a PUT."""
     claim = stated_claim(notes)
-    is_accepted = claim is not None and claim.standing is Standing.ACCEPTED
+    is_accepted = claim is not None and claim.answers is PutAnswers.ACCEPTED
     return is_accepted or notes.get(POLLER_ID) == PUT_POLLER
 
 
 def claim_of(obj: JsonObject, key: Callable[[], RecordKey]) -> ClaimRecord | None:
     """Return the recorded claim of an object; None if this operator has recorded none.
 
+    The copy in the status counts if the annotation is gone or not this operator's.
+
     key: function that returns the key; called only if there is a record to verify. Its
     exceptions are raised.
     """
-    found = _loads(annotations(obj))
-    if found is None:
+    for notes in (annotations(obj), copied_notes(status(obj).get("conditions"))):
+        found = _loads(notes)
+        if found is None:
+            continue
+        record, mark = found
+        if key().verify(_parts(uid_of(obj), record), mark):
+            facts = _facts(obj, notes, key())
+            return record if facts is None else attrs.evolve(record, facts=facts)
+    return None
+
+
+def names_another_object(obj: JsonObject) -> bool:
+    """Return whether the record in the annotations states another object, as in a
+    manifest that was copied from the cluster.
+
+    The mark is not checked: a wrong statement only takes from the object's own rights.
+    """
+    _, _, body = (annotations(obj).get(CLAIM_FACTS) or "").partition(" ")
+    # Nearly always its own uid is in it, so that nothing is parsed.
+    if not body or f'"uid":"{uid_of(obj)}"' in body:
+        return False
+    try:
+        stated = jsontext.loads(body)
+    except ValueError:
+        return False
+    return isinstance(stated, dict) and stated.get("uid", uid_of(obj)) != uid_of(obj)
+
+
+def is_claim(condition: JsonObject) -> bool:
+    """Return whether a condition is the copy of a record."""
+    return condition.get("type") == CLAIM_CONDITION
+
+
+def claim_condition(
+    notes: Mapping[str, str], before: JsonObject | None, now: datetime
+) -> JsonObject | None:
+    """Return the condition with a copy of the record; None if nothing is recorded.
+
+    notes: the object's annotations. before: the condition so far; its time is kept
+    while its status is the same.
+    """
+    text = notes.get(CLAIM)
+    claim = stated_claim(notes)
+    if not text or claim is None:
         return None
-    record, mark = found
-    return record if key().verify(_parts(uid_of(obj), record), mark) else None
+    state, reason = _SHOWN[claim.answers]
+    is_same = before is not None and before.get("status") == state
+    return {
+        "type": CLAIM_CONDITION,
+        "status": state,
+        "lastTransitionTime": before["lastTransitionTime"]
+        if before is not None and is_same
+        else stamp(now),
+        "reason": reason,
+        "message": "\n".join(filter(None, (text, notes.get(CLAIM_FACTS)))),
+    }
+
+
+def copied_notes(conditions: Sequence[JsonObject] | None) -> dict[str, str]:
+    """Return the annotations that the condition `Claim` is a copy of; {} without
+    one.
+    """
+    for one in conditions or ():
+        if is_claim(one):
+            text, _, facts = str(one.get("message") or "").partition("\n")
+            return {CLAIM: text, CLAIM_FACTS: facts} if facts else {CLAIM: text}
+    return {}
+
+
+_SHOWN = {
+    PutAnswers.NONE: ("False", "NothingAccepted"),
+    PutAnswers.OPEN: ("Unknown", "AnswerOpen"),
+    PutAnswers.ACCEPTED: ("True", "Accepted"),
+}
 
 
 def has_lapsed(obj: JsonObject, claim: ClaimRecord) -> bool:
@@ -119,7 +241,7 @@ def has_lapsed(obj: JsonObject, claim: ClaimRecord) -> bool:
     It lapses once a person must correct the object: the condition has the severity
     Error, is about the present spec, and is not older than the claim.
     """
-    if claim.standing is Standing.ACCEPTED:
+    if claim.answers is PutAnswers.ACCEPTED:
         return False
     ready = ready_of(obj)
     since = str(ready.get("lastTransitionTime") or "")
@@ -138,13 +260,39 @@ def shows_id(obj: JsonObject, arm_id: str) -> bool:
 
 def _loads(notes: Mapping[str, str]) -> tuple[ClaimRecord, str] | None:
     match (notes.get(CLAIM) or "").split(" ", 3):
-        case [standing, at, mark, arm_id] if standing in _STANDINGS:
-            return ClaimRecord(arm_id, at, Standing(standing)), mark
+        case [answers, at, mark, arm_id] if answers in _STANDINGS:
+            return ClaimRecord(arm_id, at, PutAnswers(answers)), mark
     return None
 
 
-_STANDINGS = frozenset(one.value for one in Standing)
+_STANDINGS = frozenset(one.value for one in PutAnswers)
+
+
+def _stated_object(obj: JsonObject) -> JsonObject:
+    key = key_of(obj)
+    return {"uid": uid_of(obj), "namespace": key.namespace, "name": key.name}
+
+
+def _facts(
+    obj: JsonObject, notes: Mapping[str, str], key: RecordKey
+) -> ClaimFacts | None:
+    """Return the facts of a verified claim; None if they are not of this claim, as
+    after a version that does not know them has written it.
+    """
+    mark, _, body = (notes.get(CLAIM_FACTS) or "").partition(" ")
+    if not body or not key.verify((_FACTS_KIND, notes[CLAIM], body), mark):
+        return None
+    found = jsontext.loads(body)
+    stated = _stated_object(obj)
+    if not isinstance(found, dict) or stated != {key: found.get(key) for key in stated}:
+        return None
+    return ClaimFacts(
+        was_absent=bool(found.get("was_absent")),
+        has_let_go=bool(found.get("has_let_go")),
+        over=tuple(map(str, found.get("over") or ())),
+        heir=str(found.get("heir") or ""),
+    )
 
 
 def _parts(uid: str, record: ClaimRecord) -> tuple[str, ...]:
-    return _KIND, uid, record.arm_id, record.at, record.standing.value
+    return _KIND, uid, record.arm_id, record.at, record.answers.value

@@ -140,7 +140,7 @@ def severity_of_wait(obj: JsonObject, generation: int) -> Severity:
 def is_long_unready(obj: JsonObject, now: datetime) -> bool:
     """Return whether an object has not been Ready for more than a day."""
     ready = ready_of(obj)
-    since, a_day_ago = ready.get("lastTransitionTime"), _stamp(now - timedelta(days=1))
+    since, a_day_ago = ready.get("lastTransitionTime"), stamp(now - timedelta(days=1))
     return ready.get("status") == "False" and "" < str(since or "") < a_day_ago
 
 
@@ -166,11 +166,11 @@ def merge_ready(
     others = [c for c in conditions or () if c.get("type") != READY]
     old = find_ready(conditions)
     if old is None:
-        return [*others, new.to_json(_stamp(now))]
+        return [*others, new.to_json(stamp(now))]
     if not _replaces(old, new, reason_aware=reason_aware):
         return [*others, old]
     kept = old.get("lastTransitionTime") if old.get("status") == new.status else None
-    fresh = new.to_json(str(kept or _stamp(now)))
+    fresh = new.to_json(str(kept or stamp(now)))
     same = stored if stored is not None and _says_the_same(stored, fresh) else None
     return [*others, fresh if same is None else same]
 
@@ -197,7 +197,7 @@ def merge_problem(
     fresh = {
         "type": type_,
         "status": "True",
-        "lastTransitionTime": _stamp(now),
+        "lastTransitionTime": stamp(now),
         "reason": reason,
         "severity": "Warning",
         "message": _bounded(message),
@@ -247,5 +247,6 @@ def _rank(reason: str) -> int:
     return -1 if reason == "Reconciling" else 0
 
 
-def _stamp(now: datetime) -> str:
+def stamp(now: datetime) -> str:
+    """Return a time as conditions write it, in UTC."""
     return now.strftime("%Y-%m-%dT%H:%M:%SZ")

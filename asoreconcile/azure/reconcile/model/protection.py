@@ -59,9 +59,9 @@ def why_held_by(protected: Sequence[ObjectReference]) -> str:
     objects.
     """
     return (
-        f"nothing is deleted in Azure: this resource contains {names_of(protected)}, "
-        f"which {DELETION_PROTECTION} protects. Delete or release those objects first. "
-        f"{LET_GO}"
+        "nothing is deleted in Azure: this resource is, or contains, that of "
+        f"{names_of(protected)}, which {DELETION_PROTECTION} protects. Delete "
+        f"or release those objects first. {LET_GO}"
     )
 
 

@@ -60,7 +60,7 @@ from asoreconcile.azure.reconcile.planning.planned_change import (
     shown,
 )
 from asoreconcile.azure.reconcile.sync.desired import child_collections
-from asoreconcile.azure.reconcile.sync.recreatable import why_not_recreated
+from asoreconcile.azure.reconcile.sync.recreatable import UNDECLARED, why_not_recreated
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.errors import AsoreconcileError, StoppedError
 from asoreconcile.base.log import Logger
@@ -255,7 +255,7 @@ class Planner:
             body,
             catalogue=self.catalogue,
             read=self.reads.list,
-            is_ours=lambda arm_id: ids.key(arm_id) in declared,
+            why_lost=lambda arm_id: "" if ids.key(arm_id) in declared else UNDECLARED,
         )
         if why:
             return f"it is not deleted and made again: {why}"

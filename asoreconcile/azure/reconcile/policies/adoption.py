@@ -11,26 +11,31 @@ import attrs
 
 from asoreconcile.azure.catalogue.status import status_of
 from asoreconcile.azure.middleware.context import ReconcileContext
-from asoreconcile.azure.reconcile.model.annotations import EXISTENCE
+from asoreconcile.azure.reconcile.identity.recorded_claim import accept_claim
+from asoreconcile.azure.reconcile.model.annotations import (
+    EXISTENCE,
+    LATEST_RECONCILED_GENERATION,
+)
 from asoreconcile.azure.reconcile.model.birth import is_born_since
 from asoreconcile.azure.reconcile.model.claim_record import ClaimRecord
-from asoreconcile.azure.reconcile.model.decisions import Read
+from asoreconcile.azure.reconcile.model.decisions import Read, Requeue
 from asoreconcile.azure.reconcile.model.differences import Difference
 from asoreconcile.azure.reconcile.model.drift_baseline import OBSERVED, marks
 from asoreconcile.azure.reconcile.model.existence import (
     ADOPTED,
-    ADOPTED_HERE,
-    CREATED_HERE,
+    UNDECIDED,
     IfExists,
     is_observing,
     require_adoptable,
     stated_policy,
 )
 from asoreconcile.azure.reconcile.model.never_shown import what_differs
+from asoreconcile.azure.reconcile.model.standing import Standing, is_ours
 from asoreconcile.azure.reconcile.policies.requests import DecidedPut, WriteRequest
 from asoreconcile.azure.reconcile.scope.patch_helper import BEHIND_SECONDS, StaleError
+from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.sync.desired import Desired
-from asoreconcile.base.objects import JsonObject
+from asoreconcile.base.objects import JsonObject, dig
 from asoreconcile.base.printable import listed
 
 _REMOVED = frozenset({"list-extra", "map-extra"})
@@ -46,47 +51,71 @@ def not_observing(write: WriteRequest) -> None:
 
 
 def look_first(request: DecidedPut) -> None:
-    """Read the resource of an object that has not decided yet, before anything makes
-    room for it. Raises as `raw_get`.
+    """Read the resource before anything makes room for it, if `if-exists` has to be
+    asked. Raises as `raw_get`.
     """
-    if request.scope.is_undecided:
+    if request.scope.must_ask or request.scope.is_undecided:
         request.scope.context.raw_get()
 
 
-def meet_existing(request: DecidedPut) -> Read | None:
-    """Decide whether an undecided object takes over a resource that exists.
+def meet_existing(request: DecidedPut) -> Read | Requeue | None:
+    """Ask `if-exists` before a PUT of an object that has no right to write over what is
+    there.
 
-    Return the end of the reconcile if the resource is adopted without a PUT. The
-    decision is stored before the PUT, so that a resource which a PUT without an answer
-    has made does not count as another owner's. Raises ConditionError `AlreadyExists`,
-    and the exceptions of `raw_get`.
+    Return the end of the reconcile if the resource is adopted without a PUT, or is only
+    read. Nothing is decided for the next PUT: until Azure has accepted one, each asks
+    again. Raises ConditionError `AlreadyExists`, and the exceptions of `raw_get`.
     """
     scope, patcher, made = request.scope, request.scope.patcher, request.desired
-    if not scope.is_undecided:
+    if not (scope.must_ask or scope.is_undecided):
         return None
-    context, inherited = scope.context, scope.namespace_annotations
+    context, memory = scope.context, scope.memory
     have = context.raw_get()
+    policy = stated_policy(patcher.annotations, scope.namespace_annotations)
+    if policy is IfExists.OBSERVE:
+        # It was added after the claim; the next reconcile only reads.
+        patcher.record({EXISTENCE: UNDECIDED})
+        return Requeue()
     if have is None:
-        patcher.record({EXISTENCE: CREATED_HERE})
         return None
-    policy = stated_policy(patcher.annotations, inherited)
+    if scope.standing is Standing.PERHAPS:
+        if is_ours(scope.claim, policy, is_made_by_us=is_made_by(scope, have)):
+            return None
+        # Azure's answer: the PUT that was open has not made what is there.
+        memory.knows_answers = True
     if policy is IfExists.FAIL:
         require_adoptable(policy, patcher.arm_id)
     found, rest = made.compare(have)
     if policy is not IfExists.ADOPT_IF_SAME:
-        patcher.record({EXISTENCE: ADOPTED_HERE})
-        _report(context, f"the first PUT {_what_changes(found)}")
+        # Otherwise `report_adoption` reports it.
+        if EXISTENCE in patcher.annotations and not memory.was_put:
+            _report(context, f"the first PUT {_what_changes(found)}")
         return None
     paths, unseen = what_differs(patcher.version, made.own, have, found)
     require_adoptable(policy, patcher.arm_id, differs=listed(paths))
     # As after a PUT that left the resource as it is.
     record = attrs.evolve(request.put.record, known=marks(unseen), rest=rest)
-    patcher.record({EXISTENCE: ADOPTED_HERE, OBSERVED: record.dumps()})
+    patcher.record(
+        accept_claim(scope, patcher.arm_id)
+        | {
+            OBSERVED: record.dumps(),
+            LATEST_RECONCILED_GENERATION: str(patcher.generation),
+        }
+    )
     text = "nothing that Azure shows differs from the spec, so no PUT was sent"
     if unseen:
         text += f"; Azure does not show {listed([one.path for one in unseen])}"
     _report(context, text)
     return Read(have)
+
+
+def is_made_by(scope: ReconcileScope, have: JsonObject) -> bool:
+    """Return whether Azure says that the principal of the object's credential created
+    the resource.
+    """
+    client_id = scope.connection.client_id.lower()
+    made_by = str(dig(have, "systemData.createdBy") or "").lower()
+    return bool(client_id) and made_by == client_id
 
 
 def report_adoption(request: DecidedPut) -> None:

@@ -42,9 +42,7 @@ def confirm_absence(request: DecidedPut) -> Requeue | None:
     was_known = not request.desired.is_first and (
         is_recorded or was_there(status(patcher.obj))
     )
-    if not (was_known or scope.is_undecided) or (
-        is_certain and not context.needs_absence
-    ):
+    if not (was_known or scope.must_ask) or (is_certain and not context.needs_absence):
         return None
     now = context.clock.monotonic()
     if memory.absent_since is None:

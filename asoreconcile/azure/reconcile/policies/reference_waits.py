@@ -11,7 +11,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
     PUT_POLLER,
     RESOURCE_ID,
 )
-from asoreconcile.azure.reconcile.model.claim_record import Standing, claim_of
+from asoreconcile.azure.reconcile.model.claim_record import PutAnswers, claim_of
 from asoreconcile.azure.reconcile.model.conditions import severity_of_wait
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.model.reference_waits import (
@@ -97,7 +97,7 @@ def _is_missing(
     if target is None or not annotations(target).get(RESOURCE_ID):
         return False
     claim = claim_of(target, operator.record_key)
-    is_accepted = claim is not None and claim.standing is Standing.ACCEPTED
+    is_accepted = claim is not None and claim.answers is PutAnswers.ACCEPTED
     is_running = annotations(target).get(POLLER_ID) == PUT_POLLER
     if is_far_enough(version.arm_type, target, is_accepted=is_accepted or is_running):
         return False

@@ -75,7 +75,7 @@ class Intent:
         An object that has only observed has sent no PUT, whatever its Ready says.
         """
         scope = self.scope
-        if scope.memory.accepted is not None or scope.is_undecided:
+        if scope.memory.accepted is not None or scope.must_ask or scope.is_undecided:
             return False
         return reads_first(scope.patcher, self.mode, self.ready, self.last_put)
 

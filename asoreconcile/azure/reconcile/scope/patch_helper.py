@@ -27,6 +27,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
     RESOURCE_ID,
     operators_own,
 )
+from asoreconcile.azure.reconcile.model.claim_record import claim_condition, is_claim
 from asoreconcile.azure.reconcile.model.conditions import (
     DRIFTED,
     EXPORT_FAILED,
@@ -383,9 +384,27 @@ class PatchHelper:
             after_seconds=_REPLACED_SECONDS,
         )
 
+    def _show_claim(self, shown: JsonObject) -> None:
+        """Copy the record of the claim to the conditions: annotations do not survive a
+        replacement of the object, the status does.
+
+        Only with another change, or if there is an older copy: objects of an earlier
+        version are not all written at once.
+        """
+        notes = self.annotations
+        before = next(filter(is_claim, shown.get("conditions") or ()), None)
+        after = claim_condition(notes, before, self._clock.now())
+        if after is None or after == before:
+            return
+        others = [one for one in shown.get("conditions") or () if not is_claim(one)]
+        shown["conditions"] = [*others, after]
+
     def _write_status(self) -> None:
+        stored, known = status(self.stored), status(self.obj)
+        has_copy = any(map(is_claim, self.status.get("conditions") or ()))
+        if has_copy or dumps(known) != dumps(self.status):
+            self._show_claim(self.status)
         wanted = self._form.status({**self.obj, "status": self.status})
-        stored = status(self.stored)
         # Nearly always nothing differs; comparing the texts is ten times as fast.
         if dumps(stored) == dumps(wanted):
             return

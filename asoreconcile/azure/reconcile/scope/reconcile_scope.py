@@ -28,10 +28,10 @@ from asoreconcile.azure.reconcile.model.annotations import (
 )
 from asoreconcile.azure.reconcile.model.claim_record import (
     ClaimRecord,
-    Standing,
+    PutAnswers,
     claim_of,
 )
-from asoreconcile.azure.reconcile.model.existence import UNDECIDED
+from asoreconcile.azure.reconcile.model.existence import UNDECIDED, stated_policy
 from asoreconcile.azure.reconcile.model.merge_rules import (
     AUTOSCALE_SETTING,
     autoscaled_by,
@@ -47,6 +47,13 @@ from asoreconcile.azure.reconcile.model.pace import (
     unhandled_request,
 )
 from asoreconcile.azure.reconcile.model.policy import Policy, policy_of
+from asoreconcile.azure.reconcile.model.standing import (
+    Act,
+    Permit,
+    Standing,
+    may,
+    standing_of,
+)
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode, sync_mode_of
 from asoreconcile.azure.reconcile.scope.arm_errors import ErrorConditions
 from asoreconcile.azure.reconcile.scope.extension_operations import AnnotationLroStore
@@ -159,6 +166,27 @@ class ReconcileScope:
         """
         return claim_of(self.patcher.obj, self.operator.record_key)
 
+    @property
+    def standing(self) -> Standing:
+        """What the object may do to the resource with its id. Raises as `claim`."""
+        patcher = self.patcher
+        return standing_of(
+            patcher.obj,
+            patcher.arm_id or (self.claim.arm_id if self.claim else ""),
+            self.claim,
+            knows_answers=self.memory.knows_answers,
+        )
+
+    @property
+    def must_ask(self) -> bool:
+        """True if `if-exists` has to be asked before the object is PUT over a resource
+        that exists. Raises as `claim`.
+        """
+        own, inherited = self.patcher.annotations, self.namespace_annotations
+        if stated_policy(own, inherited) is None:
+            return False
+        return may(self.standing, Act.PUT_OVER) is not Permit.YES
+
     @cached_property
     def manages_nothing(self) -> bool:
         """True if Azure has accepted no PUT of the object, and every PUT was answered.
@@ -166,9 +194,9 @@ class ReconcileScope:
         Raises as `claim`.
         """
         claim = self.claim
-        if claim is None or claim.standing is Standing.ACCEPTED:
+        if claim is None or claim.answers is PutAnswers.ACCEPTED:
             return False
-        return claim.standing is Standing.NONE or self.memory.knows_answers
+        return claim.answers is PutAnswers.NONE or self.memory.knows_answers
 
     @cached_property
     def may_move(self) -> bool:
@@ -180,7 +208,7 @@ class ReconcileScope:
         if claim is None or not manages_nothing:
             return False
         put = self.patcher.annotations.get(LATEST_RECONCILED_GENERATION)
-        is_new = claim.standing is Standing.OPEN and not self.memory.was_put
+        is_new = claim.answers is PutAnswers.OPEN and not self.memory.was_put
         return not is_new or put != str(self.patcher.generation)
 
     @cached_property

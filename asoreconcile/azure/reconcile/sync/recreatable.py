@@ -16,6 +16,7 @@ from asoreconcile.base.objects import JsonObject
 from asoreconcile.base.printable import listed
 
 _MOST = 30
+UNDECLARED = "no object of this cluster declares it"
 
 
 def why_not_recreated(
@@ -25,17 +26,17 @@ def why_not_recreated(
     *,
     catalogue: Catalogue,
     read: ListReader,
-    is_ours: Callable[[str], bool],
+    why_lost: Callable[[str], str],
 ) -> str:
     """Return why a resource must not be deleted to be made again, or "".
 
-    body: the body of its PUT. is_ours: function that returns whether an object of this
-    cluster declares the resource with an id. Raises the exceptions of `read`, except
-    for a refusal.
+    body: the body of its PUT. why_lost: function that returns why no object makes the
+    resource with an id again, as a clause about the resource, or "". Raises the
+    exceptions of `read`, except for a refusal.
     """
     if holds_data(version.arm_type):
         return "a deletion of this type destroys what cannot be made again"
-    children = _Children(catalogue, read, is_ours)
+    children = _Children(catalogue, read, why_lost)
     try:
         foreign = [*islice(children.foreign(version.arm_type, arm_id, body), _MOST)]
     except ArmError as error:
@@ -43,19 +44,19 @@ def why_not_recreated(
             raise
         return f"its children cannot be listed ({error.status} {error.code})"
     if foreign:
-        return f"no object of this cluster declares what is in it: {listed(foreign)}"
+        return f"it would be lost with it: {listed(foreign)}"
     return ""
 
 
 class _Children:
     def __init__(
-        self, catalogue: Catalogue, read: ListReader, is_ours: Callable[[str], bool]
+        self, catalogue: Catalogue, read: ListReader, why_lost: Callable[[str], str]
     ) -> None:
-        self._catalogue, self._read, self._is_ours = catalogue, read, is_ours
+        self._catalogue, self._read, self._why_lost = catalogue, read, why_lost
 
     def foreign(self, arm_type: str, arm_id: str, body: JsonObject) -> Iterator[str]:
-        """Yield the ids of resources below this one that no object declares, or that
-        hold data.
+        """Yield the resources below this one that no object would make again, or that
+        hold data, each with the reason.
 
         body: body of the parent, which may declare children itself.
         """
@@ -78,8 +79,10 @@ class _Children:
             for id_ in listed_ids(self._read, path, version.api_version):
                 if _leaf(id_).lower() in inside:
                     continue
-                if holds_data(version.arm_type) or not self._is_ours(id_):
-                    yield id_
+                if holds_data(version.arm_type):
+                    yield f"{id_} (it holds data)"
+                elif why := self._why_lost(id_):
+                    yield f"{id_} ({why})"
                 else:
                     yield from self.foreign(version.arm_type, id_, {})
 

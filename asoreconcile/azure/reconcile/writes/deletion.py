@@ -16,9 +16,7 @@ from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
 from asoreconcile.azure.arm.outcomes import Pending, PollState
 from asoreconcile.azure.arm.tokens import Token
 from asoreconcile.azure.middleware.context import ReconcileContext
-from asoreconcile.azure.middleware.extension_points import DELETE
 from asoreconcile.azure.middleware.requests import (
-    DeleteRequest,
     DeleteResult,
     InProgress,
     ResourceDeleted,
@@ -34,10 +32,19 @@ from asoreconcile.azure.reconcile.model.annotations import (
     RECONCILE_POLICY,
     RESOURCE_ID,
 )
-from asoreconcile.azure.reconcile.model.claim_record import ClaimRecord, Standing
+from asoreconcile.azure.reconcile.model.claim_record import ClaimRecord, PutAnswers
 from asoreconcile.azure.reconcile.model.decisions import ReconcileOutcome, Requeue
+from asoreconcile.azure.reconcile.model.existence import stated_policy
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.model.policy import LET_GO
+from asoreconcile.azure.reconcile.model.standing import (
+    Act,
+    Permit,
+    Standing,
+    is_ours,
+    may,
+)
+from asoreconcile.azure.reconcile.policies.adoption import is_made_by
 from asoreconcile.azure.reconcile.policies.permission import confirm_object
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.state.memory import ObjectMemory
@@ -62,7 +69,8 @@ def delete(scope: ReconcileScope) -> ReconcileOutcome:
     patcher, version, operator = scope.patcher, scope.patcher.version, scope.operator
     arm_id = patcher.arm_id
     # Before the credential is looked for: nothing is sent.
-    if scope.manages_nothing:
+    standing = scope.standing
+    if may(standing, Act.DELETE) is Permit.NO:
         return _leave(scope, _NEVER_PUT.format(arm_id))
     scope.connection.require_subscription_of(arm_id)
     own = is_of_type(arm_id, version.arm_type) and is_own(scope)
@@ -92,6 +100,8 @@ def delete(scope: ReconcileScope) -> ReconcileOutcome:
             )
             scope.kind.recorder.event(heir.obj, "Normal", "TakesOver", text + arm_id)
         return _leave(scope, why)
+    if standing is Standing.PERHAPS and _is_of_another(scope):
+        return _leave(scope, _NOT_OURS.format(arm_id))
     answer = send_delete(scope)
     if isinstance(answer, ArmError) and _is_id_refused(answer, scope.claim):
         return _leave(
@@ -114,6 +124,12 @@ def delete(scope: ReconcileScope) -> ReconcileOutcome:
             return Requeue(left)
     if isinstance(answer, ArmError) and answer.absence is Absence.PERHAPS:
         return _perhaps_gone(scope, answer, now=now)
+    if isinstance(answer, ArmError) and _is_gone_though_refused(scope, answer):
+        if (left := seconds_until_believed(scope.memory, now)) <= 0:
+            return release(scope)
+        refusal = scope.errors.delete_failed(answer)
+        refusal.after_seconds = left
+        raise refusal
     scope.memory.perhaps_gone_since = None
     match answer:
         case ArmError():
@@ -144,6 +160,36 @@ def rivals_before_delete(
     if not rivals and not patcher.is_cache_behind:
         return found, rivals
     return look(kind=scope.kind, is_delete=True)
+
+
+def _is_of_another(scope: ReconcileScope) -> bool:
+    """Return whether Azure has a resource which the PUT without an answer has not made,
+    and which the object may not take over.
+
+    One GET. In doubt the resource counts as the object's own: a resource that nobody
+    manages would be left behind for ever.
+    """
+    own, inherited = scope.patcher.annotations, scope.namespace_annotations
+    if "Get" not in scope.patcher.version.operations:
+        return False
+    try:
+        have = scope.context.raw_get()
+    except (ArmError, ArmTransportError) as error:
+        text = "Cannot tell whether the resource exists"
+        scope.log.info(text, reason=str(error))
+        return False
+    if have is None:
+        return False
+    policy = stated_policy(own, inherited)
+    return not is_ours(scope.claim, policy, is_made_by_us=is_made_by(scope, have))
+
+
+def _is_gone_though_refused(scope: ReconcileScope, answer: ArmError) -> bool:
+    """Return whether Azure refuses the DELETE of a resource that it does not show, as
+    below a lock. One GET after a refusal that repeating does not help.
+    """
+    is_final = answer.status // 100 == 4 and not answer.is_transient
+    return is_final and is_absent(scope.context)
 
 
 def _is_gone(answer: DeleteResult | ArmError) -> bool:
@@ -185,7 +231,7 @@ def _is_id_refused(answer: ArmError, claim: ClaimRecord | None) -> bool:
 
 
 def _is_open(claim: ClaimRecord | None) -> bool:
-    return claim is not None and claim.standing is Standing.OPEN
+    return claim is not None and claim.answers is PutAnswers.OPEN
 
 
 # Such as `InvalidResourceName`, `AccountNameInvalid` and `InvalidResourceId`.
@@ -226,6 +272,9 @@ def seconds_until_believed(memory: ObjectMemory, now: float) -> float:
 _ASKED_AGAIN_SECONDS = 60.0
 _ABSENT = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.GONE})
 _NEVER_PUT = "{} is left alone: Azure has accepted no PUT of this object"
+_NOT_OURS = (
+    "{} is left alone: it was there before, and no PUT of this object has made it"
+)
 
 
 def why_left(
@@ -306,7 +355,7 @@ def await_parent(scope: ReconcileScope) -> ReconcileOutcome:
     An object of which Azure has accepted no PUT is released at once. Raises
     ConditionError while the resource exists.
     """
-    if scope.manages_nothing:
+    if may(scope.standing, Act.DELETE) is Permit.NO:
         return _leave(scope, _NEVER_PUT.format(scope.patcher.arm_id))
     if is_absent(scope.context):
         return release(scope)
@@ -320,16 +369,6 @@ def await_parent(scope: ReconcileScope) -> ReconcileOutcome:
     )
 
 
-def delete_resource(request: DeleteRequest) -> DeleteResult:
-    """Delete the resource by one GET and one DELETE (R5.3, R5.4).
-
-    Raises ArmError, ArmTransportError.
-    """
-    if request.perform is None and is_absent(request.ctx):
-        return ResourceDeleted()
-    return DELETE.default(request)
-
-
 def is_absent(ctx: ReconcileContext) -> bool:
     """Return whether Azure says that the resource does not exist (V3); False if in
     doubt.
@@ -338,8 +377,7 @@ def is_absent(ctx: ReconcileContext) -> bool:
         if "Get" not in ctx.version.operations:
             return not ctx.arm.head(ctx.arm_id, ctx.version.api_version)
         return ctx.raw_get() is None and ctx.absence is Absence.CERTAIN
-    # In doubt the DELETE is sent, which does no harm if nothing is there. Otherwise the
-    # resource could be left behind for ever.
+    # In doubt it is there. Otherwise the resource could be left behind for ever.
     except (ArmError, ArmTransportError) as error:
         ctx.log.info("Cannot tell whether the resource exists", reason=str(error))
         return False

@@ -42,6 +42,7 @@ from asoreconcile.azure.reconcile.model.existence import IF_EXISTS
 from asoreconcile.azure.reconcile.model.external_deletion import RECREATED, what_to_do
 from asoreconcile.azure.reconcile.model.instructions import ALLOW_OWNER_CHANGE_ROW
 from asoreconcile.azure.reconcile.model.owner import Owner
+from asoreconcile.azure.reconcile.model.standing import Act, Permit, may
 from asoreconcile.azure.reconcile.model.switches import is_on
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
 from asoreconcile.azure.reconcile.scope.next_sync import seconds_until_next_sync
@@ -360,7 +361,7 @@ def release(scope: ReconcileScope) -> Stop:
     if FINALIZER not in present:
         return Stop()
     seen = str(status(patcher.obj).get("id") or "")
-    if scope.is_undecided:
+    if scope.is_undecided and may(scope.standing, Act.DELETE) is Permit.NO:
         what = patcher.arm_id or "what was there before"
         text = f"{what} is left in Azure: this object has not written it"
         scope.event("Warning", NOT_DELETED, text)

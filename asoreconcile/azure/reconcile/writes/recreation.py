@@ -6,6 +6,7 @@ operation after it, `deleted` once Azure says that the resource is gone. If the 
 dies in between, the next process continues from the stored step. Rule: OW-6.
 """
 
+from functools import partial
 from http import HTTPStatus
 
 from asoreconcile.azure.arm.absence import Absence
@@ -24,6 +25,7 @@ from asoreconcile.azure.reconcile.exports.export import forget_exports
 from asoreconcile.azure.reconcile.identity.duplicates import look_around, rivals_of
 from asoreconcile.azure.reconcile.identity.identity import identify, is_own
 from asoreconcile.azure.reconcile.model.annotations import RECREATION
+from asoreconcile.azure.reconcile.model.coming_back import why_not_back
 from asoreconcile.azure.reconcile.model.decisions import ReconcileOutcome, Requeue
 from asoreconcile.azure.reconcile.model.drift_baseline import last_put_of
 from asoreconcile.azure.reconcile.model.never_shown import what_differs
@@ -37,13 +39,14 @@ from asoreconcile.azure.reconcile.model.recreation import (
     is_asked_for,
     recreation_of,
 )
+from asoreconcile.azure.reconcile.model.standing import Act, Permit, may
 from asoreconcile.azure.reconcile.policies.permission import confirm_object
 from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.state.memory import ObjectMemory
 from asoreconcile.azure.reconcile.sync.desired import Desired, RenderedSpec
 from asoreconcile.azure.reconcile.sync.drift import is_moving
-from asoreconcile.azure.reconcile.sync.recreatable import why_not_recreated
+from asoreconcile.azure.reconcile.sync.recreatable import UNDECLARED, why_not_recreated
 from asoreconcile.azure.reconcile.sync.rendering import bodies_of
 from asoreconcile.azure.reconcile.writes.deletion import (
     record_delete,
@@ -155,6 +158,8 @@ def _why_not(scope: ReconcileScope, rendered: RenderedSpec) -> str:
     """
     operator, patcher, version = scope.operator, scope.patcher, scope.patcher.version
     arm_id, inherited = patcher.arm_id, scope.namespace_annotations
+    if may(scope.standing, Act.RECREATE) is not Permit.YES:
+        return "Azure has accepted no PUT of this object"
     if not is_asked_for(patcher.annotations):
         return f"the object does not say {OnImmutable.RECREATE.value} any more"
     recorded = recreation_of(patcher.obj, operator.record_key)
@@ -180,8 +185,32 @@ def _why_not(scope: ReconcileScope, rendered: RenderedSpec) -> str:
         rendered.body,  # extensions add children of others to the body
         catalogue=operator.catalogue,
         read=scope.connection.client.list,
-        is_ours=lambda id_: bool(rivals_of(operator, obj, id_)),
+        why_lost=partial(_why_lost, scope),
     )
+
+
+def _why_lost(scope: ReconcileScope, arm_id: str) -> str:
+    """Return why no object makes a resource again that goes with the deleted one, or
+    "". Raises as `rivals_of`.
+    """
+    operator, obj = scope.operator, scope.patcher.obj
+    why = UNDECLARED
+    for rival in rivals_of(operator, obj, arm_id, with_readers=True):
+        node, inherited = rival.node, operator.namespace_annotations
+        if may(rival.standing, Act.RECREATE) is not Permit.YES:
+            why = f"{node} declares it, but does not manage it"
+            continue
+        why = why_not_back(
+            rival.obj,
+            inherited(node.key.namespace),
+            policy=operator.default_policy,
+            mode=operator.sync_mode,
+            now=operator.clock.now(),
+        )
+        if not why:
+            return ""
+        why = f"{node}, {why}, would not make it again"
+    return why
 
 
 def _deleted(scope: ReconcileScope) -> Requeue:

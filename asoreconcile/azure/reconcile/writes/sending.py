@@ -22,6 +22,7 @@ from asoreconcile.azure.reconcile.identity.recorded_claim import (
     open_claim,
 )
 from asoreconcile.azure.reconcile.model.drift_baseline import OBSERVED, AcceptedPut
+from asoreconcile.azure.reconcile.model.standing import Standing
 from asoreconcile.azure.reconcile.policies import order
 from asoreconcile.azure.reconcile.policies.phase import run
 from asoreconcile.azure.reconcile.policies.requests import DecidedPut
@@ -39,7 +40,7 @@ def send_put(request: DecidedPut) -> PutResult | ArmError:
     """
     scope, put = request.scope, request.put
     memory, patcher = scope.memory, scope.patcher
-    open_claim(scope, put.arm_id)
+    open_claim(scope, put.arm_id, was_absent=_was_absent(scope))
     # Also if Azure refuses the PUT: a person will ask whose credential it was.
     source = scope.connection.source
     before, memory.credential = memory.credential, source
@@ -99,6 +100,17 @@ def _sent(request: DecidedPut) -> ArmOutcome:
         generation = scope.patcher.generation
         memory.accepted = AcceptedPut(put.record, generation, running=running)
     return outcome
+
+
+def _was_absent(scope: ReconcileScope) -> bool | None:
+    """Return whether this PUT, or an open one before it, was preceded by a read that
+    found nothing; None if the object need not ask.
+    """
+    if not scope.must_ask:
+        return None
+    claim, is_open = scope.claim, scope.standing is Standing.PERHAPS
+    was_absent = is_open and claim is not None and claim.facts.was_absent
+    return was_absent or scope.context.is_known_absent
 
 
 def send_delete(scope: ReconcileScope) -> DeleteResult | ArmError:

@@ -115,7 +115,7 @@ def kinds(*names, synced=False):
         ("network.azure.com/VirtualNetworksSubnet", GROUP, True),
         ("authorization.azure.com/RoleAssignment", NETWORK, True),
         ("dbforpostgresql.azure.com/User", NETWORK, True),
-        ("network.azure.com/VirtualNetwork", NETWORK, False),
+        ("network.azure.com/VirtualNetwork", NETWORK, True),
         ("storage.azure.com/StorageAccount", NETWORK, False),
         ("storage.azure.com/StorageAccount", "an id of Entra", False),
     ],

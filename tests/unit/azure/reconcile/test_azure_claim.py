@@ -48,7 +48,7 @@ VNET = ResourceIdentity("vnet", ID)
 
 def claimed(obj=OBJ, owner=OWNER, identity=VNET):
     return claim_metadata(
-        obj, owner, {}, build="v1+local", identity=identity, claim="open"
+        obj, owner, {}, build="v1+local", identity=identity, claim={CLAIM: "open"}
     )
 
 

@@ -10,13 +10,16 @@ from asoreconcile.azure.arm.error_body import ErrorBody
 from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
 from asoreconcile.azure.reconcile.identity.recorded_claim import (
     awaiting_answer,
-    claim_to_record,
     has_made_nothing,
 )
-from asoreconcile.azure.reconcile.model.annotations import CLAIM
+from asoreconcile.azure.reconcile.model.annotations import CLAIM, CLAIM_FACTS
 from asoreconcile.azure.reconcile.model.claim_record import (
-    Standing,
+    ClaimFacts,
+    PutAnswers,
+    claim_condition,
     claim_of,
+    claim_to_record,
+    names_another_object,
     new_claim,
     stated_claim,
 )
@@ -48,14 +51,14 @@ def key():
     return KEY
 
 
-@pytest.mark.parametrize("standing", Standing)
+@pytest.mark.parametrize("standing", PutAnswers)
 def test_a_record_is_read_as_it_was_written(standing):
     made = new_claim(ID, NOW, standing)
     assert claim_of(obj(made.dumps("u", KEY)), key) == made
 
 
 def test_times_sort_as_texts():
-    times = [new_claim(ID, at, Standing.OPEN).at for at in (NOW, LATER)]
+    times = [new_claim(ID, at, PutAnswers.OPEN).at for at in (NOW, LATER)]
     assert times == sorted(times)
     assert times[0] == "2026-01-01T00:00:01.250000Z"
 
@@ -75,13 +78,13 @@ def test_times_sort_as_texts():
     ],
 )
 def test_a_changed_or_copied_record_says_nothing(change, uid):
-    text = new_claim(ID, NOW, Standing.OPEN).dumps("u", KEY)
+    text = new_claim(ID, NOW, PutAnswers.OPEN).dumps("u", KEY)
     assert claim_of(obj(change(text), uid=uid), key) is None
 
 
 def test_a_record_of_another_key_says_nothing_and_of_the_previous_one_counts():
     other = RecordKey(b"o" * 32)
-    text = new_claim(ID, NOW, Standing.OPEN).dumps("u", other)
+    text = new_claim(ID, NOW, PutAnswers.OPEN).dumps("u", other)
     assert claim_of(obj(text), key) is None
     rotated = RecordKey.load(KEY.dumps(), other.dumps())
     assert claim_of(obj(text), lambda: rotated) is not None
@@ -97,35 +100,87 @@ def test_without_a_record_the_key_is_not_needed():
 
 OPEN, NONE, ACCEPTED = (
     new_claim(ID, NOW, standing)
-    for standing in (Standing.OPEN, Standing.NONE, Standing.ACCEPTED)
+    for standing in (PutAnswers.OPEN, PutAnswers.NONE, PutAnswers.ACCEPTED)
 )
+LET_GO = attrs.evolve(NONE, facts=ClaimFacts(has_let_go=True))
 AGAIN = attrs.evolve(OPEN, at="2026-01-02T00:00:00.000000Z")
 
 
 @pytest.mark.parametrize(
-    ("before", "given", "after"),
+    ("before", "how", "after"),
     [
-        (None, obj(), AGAIN),
+        (None, {}, AGAIN),
         # A resource that another operator has made.
-        (None, obj(seen=ID), attrs.evolve(AGAIN, standing=Standing.ACCEPTED)),
-        (None, obj(seen="/other"), AGAIN),
-        (OPEN, obj(), OPEN),
-        (OPEN, obj(severity="Warning"), OPEN),
-        (OPEN, obj(severity="Error"), AGAIN),
-        (NONE, obj(), OPEN),
-        (ACCEPTED, obj(), ACCEPTED),
-        (ACCEPTED, obj(severity="Error"), ACCEPTED),
+        (
+            None,
+            {"is_taken_over": True},
+            attrs.evolve(AGAIN, answers=PutAnswers.ACCEPTED),
+        ),
+        (OPEN, {}, OPEN),
+        (OPEN, {"has_lapsed": True}, AGAIN),
+        (NONE, {}, OPEN),
+        (LET_GO, {}, attrs.evolve(AGAIN, facts=LET_GO.facts)),
+        (ACCEPTED, {}, ACCEPTED),
+        (ACCEPTED, {"has_lapsed": True}, ACCEPTED),
     ],
 )
-def test_the_claim_that_is_recorded_before_a_put(before, given, after):
-    made = claim_to_record(given, ID, before, may_write=True, now=LATER)
-    assert made == after
+def test_the_claim_that_is_recorded_before_a_put(before, how, after):
+    asked = {"has_lapsed": False, "is_taken_over": False, **how}
+    assert claim_to_record(before, ID, may_write=True, now=LATER, **asked) == after
 
 
-@pytest.mark.parametrize("seen", ["", ID])
-def test_who_only_reads_has_made_nothing(seen):
-    made = claim_to_record(obj(seen=seen), ID, None, may_write=False, now=LATER)
-    assert made.standing is Standing.NONE
+@pytest.mark.parametrize("is_taken_over", [False, True])
+def test_who_only_reads_has_made_nothing(is_taken_over):
+    made = claim_to_record(
+        None,
+        ID,
+        may_write=False,
+        has_lapsed=False,
+        is_taken_over=is_taken_over,
+        now=LATER,
+    )
+    assert made.answers is PutAnswers.NONE
+
+
+FACTS = ClaimFacts(was_absent=True, has_let_go=True, over=("a", "b"), heir="c")
+
+
+def named(notes, *, uid="u", name="n", conditions=()):
+    meta = {"uid": uid, "namespace": "s", "name": name, "annotations": notes}
+    return {"metadata": meta, "status": {"conditions": [*conditions]}}
+
+
+def test_facts_are_read_as_they_were_written():
+    made = attrs.evolve(OPEN, facts=FACTS)
+    notes = made.notes(named({}), KEY)
+    assert claim_of(named(notes), key) == made
+    assert not names_another_object(named(notes))
+
+
+def test_facts_do_not_count_beside_a_record_that_an_earlier_version_has_written():
+    notes = attrs.evolve(OPEN, facts=FACTS).notes(named({}), KEY)
+    notes[CLAIM] = ACCEPTED.dumps("u", KEY)
+    assert claim_of(named(notes), key) == ACCEPTED
+
+
+def test_the_record_of_another_object_is_known_without_the_key():
+    notes = ACCEPTED.notes(named({}), KEY)
+    other = named(notes, uid="other")
+    assert claim_of(other, key) is None
+    assert names_another_object(other)
+    assert not names_another_object(named({CLAIM_FACTS: "x nonsense"}, uid="other"))
+
+
+@pytest.mark.parametrize("left", [{}, {CLAIM: "nonsense"}])
+def test_the_copy_in_the_status_survives_a_replacement(left):
+    made = attrs.evolve(ACCEPTED, facts=FACTS)
+    copy = claim_condition(made.notes(named({}), KEY), None, NOW)
+    assert claim_of(named(left, conditions=[copy]), key) == made
+    assert claim_of(named(left, uid="other", conditions=[copy]), key) is None
+    # The annotation is newer.
+    let_go = attrs.evolve(NONE, facts=ClaimFacts(has_let_go=True))
+    notes = let_go.notes(named({}), KEY)
+    assert claim_of(named(notes, conditions=[copy]), key) == let_go
 
 
 def refusal(status, **more):

@@ -16,7 +16,7 @@ from asoreconcile.azure.reconcile.identity.duplicates import (
     rank_of,
 )
 from asoreconcile.azure.reconcile.model.annotations import FINALIZER, RESOURCE_ID
-from asoreconcile.azure.reconcile.model.claim_record import Standing, new_claim
+from asoreconcile.azure.reconcile.model.claim_record import PutAnswers, new_claim
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.base.objects import GroupKind, ObjectKey
 
@@ -47,11 +47,11 @@ def claim(standing, at=FIRST, arm_id=ID):
 
 # From the strongest claim to the weakest.
 ORDERED = [
-    rank_of(obj(), ID, claim(Standing.ACCEPTED)),
-    rank_of(obj(), ID, claim(Standing.ACCEPTED, SECOND)),
-    rank_of(obj(), ID.upper(), claim(Standing.OPEN)),
-    rank_of(obj(uid="b"), ID, claim(Standing.OPEN)),
-    rank_of(obj(), ID, claim(Standing.OPEN, SECOND)),
+    rank_of(obj(), ID, claim(PutAnswers.ACCEPTED)),
+    rank_of(obj(), ID, claim(PutAnswers.ACCEPTED, SECOND)),
+    rank_of(obj(), ID.upper(), claim(PutAnswers.OPEN)),
+    rank_of(obj(uid="b"), ID, claim(PutAnswers.OPEN)),
+    rank_of(obj(), ID, claim(PutAnswers.OPEN, SECOND)),
     rank_of(obj(claimed=ID, seen=ID, created="2026-01-09T00:00:00Z"), ID, None),
     rank_of(obj(claimed=ID, created="2026-01-02T00:00:00Z"), ID, None),
     rank_of(obj(claimed=ID, created="2026-01-03T00:00:00Z"), ID, None),
@@ -68,8 +68,8 @@ def test_a_recorded_claim_comes_before_what_another_operator_managed():
         rank_of(obj(created="2020-01-01T00:00:00Z"), ID, None),
         rank_of(obj(seen=ID), ID, None),
         rank_of(obj(claimed=f"{ID}2"), ID, None),
-        rank_of(obj(claimed=ID), ID, claim(Standing.NONE)),
-        rank_of(obj(claimed=ID), ID, claim(Standing.ACCEPTED, arm_id=f"{ID}2")),
+        rank_of(obj(claimed=ID), ID, claim(PutAnswers.NONE)),
+        rank_of(obj(claimed=ID), ID, claim(PutAnswers.ACCEPTED, arm_id=f"{ID}2")),
     ],
     ids=["only old", "status alone", "other id", "accepted nothing", "other claim"],
 )
@@ -87,11 +87,15 @@ STUCK = {
 @pytest.mark.parametrize(
     ("standing", "ready", "counts"),
     [
-        (Standing.OPEN, STUCK, False),
-        (Standing.OPEN, {**STUCK, "severity": "Warning"}, True),
-        (Standing.OPEN, {**STUCK, "observedGeneration": 0}, True),
-        (Standing.OPEN, {**STUCK, "lastTransitionTime": "2025-12-31T00:00:00Z"}, True),
-        (Standing.ACCEPTED, STUCK, True),
+        (PutAnswers.OPEN, STUCK, False),
+        (PutAnswers.OPEN, {**STUCK, "severity": "Warning"}, True),
+        (PutAnswers.OPEN, {**STUCK, "observedGeneration": 0}, True),
+        (
+            PutAnswers.OPEN,
+            {**STUCK, "lastTransitionTime": "2025-12-31T00:00:00Z"},
+            True,
+        ),
+        (PutAnswers.ACCEPTED, STUCK, True),
     ],
     ids=["stuck", "tries again", "was edited", "stuck before", "has a resource"],
 )
