@@ -6,6 +6,7 @@ keep a bounded set of keys: a key without a failure for its time to live is drop
 """
 
 import threading
+from collections import OrderedDict
 from collections.abc import Hashable
 from typing import Protocol
 
@@ -100,8 +101,9 @@ class ItemExponential:
         self._clock = clock
         self._lock = threading.Lock()
         # The failures of each key and the time of the last one. The key that failed
-        # longest ago is first.
-        self._failures: dict[Hashable, tuple[int, float]] = {}
+        # longest ago is first. A plain dict finds its first key by passing over all
+        # that were removed before it.
+        self._failures: OrderedDict[Hashable, tuple[int, float]] = OrderedDict()
 
     def delay(self, key: Hashable, error: BaseException | None = None) -> float:
         """Return seconds until this key's next try, and count one more failure for it.

@@ -6,7 +6,7 @@ writes at a time; reads from any thread never wait. Rules: IN-1 - IN-8, IN-11, D
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.objects import ObjectKey
@@ -22,12 +22,20 @@ from asoreconcile.cache.store import IndexFunction, Store
 class Indexer:
     """One kind's entries. Safe from any thread."""
 
-    def __init__(self, clock: Clock, *, synced: Callable[[], bool]) -> None:
-        """synced: returns whether every watch has delivered its initial list."""
+    def __init__(
+        self,
+        clock: Clock,
+        *,
+        synced: Callable[[], bool],
+        namespaces: Iterable[str] = (),
+    ) -> None:
+        """synced: returns whether every watch has delivered its initial list.
+        namespaces: those with a watch of their own.
+        """
         # Reentrant: handlers are called under it, and may add or remove handlers.
         self._lock = threading.RLock()
         self._store = Store()
-        self.mutations = MutationCache(self._store.get)
+        self.mutations = MutationCache(self._store.get, namespaces)
         """The responses of writes that the watch has not delivered."""
         self.processor = Processor(clock, synced=synced)
 
@@ -39,15 +47,17 @@ class Indexer:
 
     def keys(self, namespace: str | None = None) -> list[ObjectKey]:
         """Return all keys, or those of a namespace, sorted; own writes included."""
-        return self._with_writes(
-            lambda: self._store.keys(namespace),
+        return self.mutations.with_writes(
+            lambda store: store.keys(namespace),
+            self._store,
             lambda entry: namespace in (None, entry.namespace),
         )
 
     def by_index(self, name: str, value: str) -> list[ObjectKey]:
         """Return the keys with this index value, sorted."""
-        return self._with_writes(
-            lambda: self._store.by_index(name, value),
+        return self.mutations.with_writes(
+            lambda store: store.by_index(name, value),
+            self._store,
             lambda entry: value in self._store.values_of(name, entry),
         )
 
@@ -55,6 +65,8 @@ class Indexer:
         """Add an index by `function`, also over existing entries; replaces an index of
         that name.
         """
+        # First: a reader that finds it in the cache asks for it here too.
+        self.mutations.add_index(name, function)
         self._store.add_index(name, function)
 
     def add_handler(
@@ -78,6 +90,8 @@ class Indexer:
                 # only now, and must find that the watch was faster.
                 self.mutations.observe_deletion(entry.uid)
             old = self._store.remove(entry.key) if deleted else self._store.put(entry)
+            if old is not None and old.uid != entry.uid:
+                self.mutations.observe_removal(entry.key)
             # After the cache has changed: this drops responses that the cache now
             # covers.
             self.mutations.advance(entry.resource_version, namespace=scope.namespace)
@@ -90,6 +104,7 @@ class Indexer:
         """Remove an object that can no longer be read, as a relist without it would."""
         with self._lock:
             old = self._store.remove(key)
+            self.mutations.observe_removal(key)
             self.mutations.advance(version, namespace=scope.namespace)
             if old is not None:
                 self.processor.distribute(Deleted(old, observed=False))
@@ -102,9 +117,14 @@ class Indexer:
         address) before another object claims it.
         """
         with self._lock:
-            gone, put = self._store.replace(state.entries, scope.covers)
+            gone, put = self._store.replace(
+                state.entries, scope.namespace, scope.others
+            )
             for last in gone:
                 self.mutations.observe_deletion(last.uid)
+            for old, entry in put:
+                if old is not None and old.uid != entry.uid:
+                    self.mutations.observe_removal(entry.key)
             self.mutations.advance(state.version, namespace=scope.namespace)
             for last in gone:
                 self.processor.distribute(Deleted(last, observed=False))
@@ -132,21 +152,3 @@ class Indexer:
     def _resync(self, registration: Registration) -> None:
         with self._lock:
             self.processor.resync(registration, self._store.entries())
-
-    def _with_writes(
-        self, stored: Callable[[], list[ObjectKey]], belongs: Callable[[Entry], bool]
-    ) -> list[ObjectKey]:
-        """Return the keys of the cache, corrected by recent writes of this process."""
-        # In this order: a key no longer pending here is already in the cache.
-        pending_keys = self.mutations.pending_keys()
-        found = stored()
-        if not pending_keys:
-            return found
-        keys = set(found)
-        for key in pending_keys:
-            entry = self.entry(key)
-            if entry is not None and belongs(entry):
-                keys.add(key)
-            else:
-                keys.discard(key)
-        return sorted(keys)

@@ -178,7 +178,11 @@ class Informer:
             metadata_only=metadata_only,
             transform=scope.transform or default.transform,
         )
-        self._indexer = Indexer(clock, synced=self.has_synced)
+        scopes = watch_scopes(
+            resource, scope, default=default, metadata_only=metadata_only
+        )
+        namespaces = {one.namespace for one in scopes if one.namespace is not None}
+        self._indexer = Indexer(clock, synced=self.has_synced, namespaces=namespaces)
         streaming = streaming or StreamingSupport()
         self._own: SharedThreads | None = None
         if runner is None:
@@ -195,11 +199,10 @@ class Informer:
                 report=report,
                 runner=runner,
             )
-            for watch_scope in watch_scopes(
-                resource, scope, default=default, metadata_only=metadata_only
-            )
+            for watch_scope in scopes
         ]
-        scopes = [feed.watch_scope for feed in self._feeds]
+        self._namespaces = namespaces
+        self._others = any(scope.namespace is None for scope in scopes)
         # The usual case, on a hot path: every read comes through here.
         self._covers_all = any(
             scope.namespace is None and not scope.others for scope in scopes
@@ -429,4 +432,4 @@ class Informer:
     def _watches(self, namespace: str) -> bool:
         if self._covers_all:
             return True
-        return any(feed.watch_scope.covers(namespace) for feed in self._feeds)
+        return self._others or namespace in self._namespaces

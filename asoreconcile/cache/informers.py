@@ -54,6 +54,7 @@ class Informers:
         self._report = report
         self._lock = threading.Lock()
         self._informers: dict[_Wanted, Informer] = {}
+        self._wanted: dict[Informer, _Wanted] = {}
         self._started = False
 
     def of(
@@ -75,6 +76,7 @@ class Informers:
             informer = self._informers.get(wanted)
             if informer is None:
                 informer = self._informers[wanted] = self._made(wanted)
+                self._wanted[informer] = wanted
             # Under the lock: `start` may run concurrently, and one of the two must
             # start it. Also for a known informer: its first start may have failed for
             # lack of threads.
@@ -115,9 +117,9 @@ class Informers:
         """Forget a stopped informer; the next `of` creates a new one."""
         with self._lock:
             # By identity: a new informer of the kind may have replaced it already.
-            self._informers = {
-                key: one for key, one in self._informers.items() if one is not informer
-            }
+            wanted = self._wanted.pop(informer, None)
+            if wanted is not None:
+                del self._informers[wanted]
 
     def renew(self, since: float) -> int:
         """Call `Informer.renew` of all informers; returns the sum."""

@@ -15,12 +15,14 @@ Rule: D21.
 
 import threading
 from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Iterable
+from heapq import heappop, heappush
 
 import attrs
 
 from asoreconcile.base.objects import ObjectKey, version_number
 from asoreconcile.cache.entry import Entry
+from asoreconcile.cache.store import IndexFunction, Store
 
 # Deletions of objects that this cache never shows (other labels) must not fill it.
 _MOST_UNSEEN = 32
@@ -39,19 +41,39 @@ class _Deletion:
     version: int
 
 
-class MutationCache:
-    """Responses of writes by key. Safe from any thread."""
+# The namespace of a watch, None for that of all others: each has its own position.
+_Watch = str | None
+_Due = tuple[int, ObjectKey]
 
-    def __init__(self, stored: Callable[[ObjectKey], Entry | None]) -> None:
-        """stored: function that returns the cached entry of a key."""
+
+class MutationCache:
+    """Responses of writes by key. Safe from any thread.
+
+    An event costs the same, however many responses wait for the watch: a heap for each
+    watch has the versions at which they may be dropped.
+    """
+
+    def __init__(
+        self,
+        stored: Callable[[ObjectKey], Entry | None],
+        namespaces: Iterable[str] = (),
+    ) -> None:
+        """stored: function that returns the cached entry of a key. namespaces: those
+        with a watch of their own.
+        """
         self._stored = stored
         self._lock = threading.Lock()
-        # Each with its version, which every event reads until the response is dropped.
+        # Each with its version. Readers use both dicts without the lock.
         self._answers: dict[ObjectKey, tuple[int, Entry]] = {}
         self._deletions: dict[ObjectKey, _Deletion] = {}
+        self._listed = Store()
+        self._unseen: dict[ObjectKey, None] = {}
+        self._deleted_uids: dict[str, ObjectKey] = {}
         self._observed_deletions: deque[str] = deque(maxlen=_REMEMBERED_ENDS)
-        self._position = 0
-        self._positions: dict[str, int] = {}
+        self._positions: dict[_Watch, int] = {None: 0, **dict.fromkeys(namespaces, 0)}
+        self._due: dict[_Watch, list[_Due]] = {watch: [] for watch in self._positions}
+        self._settling: set[ObjectKey] = set()
+        self._drops = 0
 
     def record(self, answer: Entry) -> None:
         """Keep a write's response, unless an equally new state is already known."""
@@ -62,6 +84,11 @@ class MutationCache:
             known = self._answers.get(key)
             if known is None or known[0] < number:
                 self._answers[key] = number, answer
+                self._listed.put(answer)
+                self._drop_at(number, key)
+                gone = self._deletions.get(key)
+                if gone is not None and gone.uid == answer.uid:
+                    self._judge(key)
 
     def is_new(self, namespace: str, resource_version: str) -> bool:
         """Return whether a write's response may be newer than the cache. Takes no lock.
@@ -78,15 +105,17 @@ class MutationCache:
         of a slow write still delivers it; only the last few of these are kept.
         """
         with self._lock:
-            # Replaced, not changed: readers use it without the lock. The newest comes
-            # last, so that the oldest unseen ones are dropped first.
-            others = {one: gone for one, gone in self._deletions.items() if one != key}
-            self._deletions = {
-                **others,
-                key: _Deletion(uid, self._last_version(key, uid)),
-            }
+            self._drop_deletion(key)
+            self._deletions[key] = _Deletion(uid, _UNSEEN)
+            self._deleted_uids[uid] = key
+            # The newest comes last, so that the oldest unseen ones are dropped first.
+            self._unseen[key] = None
             # The watch may have been faster, and will not deliver it again.
-            self._forget()
+            self._judge(key)
+            for one in list(self._unseen)[:-_MOST_UNSEEN]:
+                self._judge(one)
+                if one in self._unseen:
+                    self._drop_deletion(one)
 
     def observe_deletion(self, uid: str) -> None:
         """Record a deletion that the watch delivers, before the cache drops the
@@ -94,10 +123,20 @@ class MutationCache:
         """
         with self._lock:
             self._observed_deletions.append(uid)
+            if (key := self._deleted_uids.get(uid)) is not None:
+                self._settling.add(key)
+
+    def observe_removal(self, key: ObjectKey) -> None:
+        """Record that the cache no longer holds an object, or holds another one of this
+        name, although the watch has delivered no deletion.
+        """
+        with self._lock:
+            if key in self._deletions:
+                self._settling.add(key)
 
     def newest(self, key: ObjectKey) -> Entry | None:
         """Return the newest entry of a key, for readers. Takes no lock."""
-        # In this order: `_forget` drops an answer before the deletion that hides it,
+        # In this order: `advance` drops an answer before the deletion that hides it,
         # and both after the cache has changed.
         # Usually both are empty, and hashing a key twice costs more than the rest.
         gone = self._deletions.get(key) if self._deletions else None
@@ -109,16 +148,50 @@ class MutationCache:
             return None
         return newest
 
-    def pending_keys(self) -> Collection[ObjectKey]:
-        """Return the keys for which readers may see another state than the cache's;
-        usually none.
+    def add_index(self, name: str, function: IndexFunction) -> None:
+        """Add an index over the responses, as the cache has it."""
+        self._listed.add_index(name, function)
 
-        Call it before reading the cache.
+    def with_writes(
+        self,
+        listed: Callable[[Store], list[ObjectKey]],
+        stored: Store,
+        belongs: Callable[[Entry], bool],
+    ) -> list[ObjectKey]:
+        """Return keys of the cache as a reader must see them: with the responses of
+        writes, and without deleted objects.
+
+        listed: returns the keys of a store that a reader asks for, sorted. stored: the
+        cache. belongs: whether the newest entry of a key is one of these.
         """
         if not self._answers and not self._deletions:
-            return ()
-        with self._lock:
-            return {*self._answers, *self._deletions}
+            return listed(stored)
+        drops = self._drops
+        # In this order: a key that no longer waits here is already in the cache.
+        waiting = set(listed(self._listed))
+        found = listed(stored)
+        if waiting:
+            found = sorted(waiting.union(found))
+
+        def is_shown(key: ObjectKey) -> bool:
+            entry = self.newest(key)
+            return entry is not None and belongs(entry)
+
+        answers, deletions = self._answers, self._deletions
+        shown = [
+            key
+            for key in found
+            if (key not in answers and key not in deletions and key not in waiting)
+            or is_shown(key)
+        ]
+        if drops == self._drops:
+            return shown
+        # Dropped meanwhile: the cache may have lost such a key after it was listed.
+        return [key for key in found if is_shown(key)]
+
+    def __len__(self) -> int:
+        """Return how many responses and deletions wait for the watch."""
+        return len(self._answers) + len(self._deletions)
 
     def advance(self, resource_version: str, *, namespace: str | None) -> None:
         """Record the cache's version, for a namespace or for all others.
@@ -127,38 +200,84 @@ class MutationCache:
         """
         now = version_number(resource_version)
         with self._lock:
-            if namespace is None:
-                self._position = now
-            else:
-                self._positions[namespace] = now
-            if self._answers or self._deletions:
-                self._forget()
+            if namespace not in self._positions:
+                self._adopt(namespace)
+            self._positions[namespace] = now
+            due = self._due[namespace]
+            while due and due[0][0] <= now:
+                _, key = heappop(due)
+                self._drop_answer(key)
+                if key in self._deletions:
+                    self._settling.add(key)
+            # After the answers: they would be shown without the deletion.
+            if self._settling:
+                for key in self._settling:
+                    self._judge(key)
+                self._settling.clear()
 
-    def _forget(self) -> None:
-        """Drop responses and deletions that the cache now covers. Caller holds the
-        lock.
-        """
-        hidden = self._still_hidden() if self._deletions else {}
-        self._answers = {
-            key: answer
-            for key, answer in self._answers.items()
-            if answer[0] > self._known_up_to(key.namespace)
-        }
-        self._deletions = hidden
+    def forget(self, namespace: str) -> None:
+        """Drop all of a namespace whose watch has ended."""
+        with self._lock:
+            for key in [one for one in self._answers if one.namespace == namespace]:
+                self._drops += 1
+                del self._answers[key]
+                self._listed.remove(key)
+            for key in [one for one in self._deletions if one.namespace == namespace]:
+                self._drop_deletion(key)
+            self._positions.pop(namespace, None)
+            self._due.pop(namespace, None)
 
-    def _still_hidden(self) -> dict[ObjectKey, _Deletion]:
-        """Return the deletions that the cache may not reflect yet. The caller holds the
-        lock.
+    def _adopt(self, namespace: _Watch) -> None:
+        """Give a namespace a position of its own. The caller holds the lock."""
+        self._positions[namespace] = self._positions[None]
+        # They stay in the other heap too, in which they are not due.
+        moved = [one for one in self._due[None] if one[1].namespace == namespace]
+        self._due[namespace] = sorted(moved)
+
+    def _drop_at(self, number: int, key: ObjectKey) -> None:
+        """Drop what waits of a key once its watch has passed a version. The caller
+        holds the lock.
         """
-        hidden = {}
-        for key, gone in self._deletions.items():
-            seen = max(gone.version, self._last_version(key, gone.uid))
-            if self._hides(key, gone.uid, seen):
-                hidden[key] = _Deletion(gone.uid, seen)
-        unseen = [key for key, gone in hidden.items() if gone.version == _UNSEEN]
-        for key in unseen[:-_MOST_UNSEEN]:
-            del hidden[key]
-        return hidden
+        watch = key.namespace if key.namespace in self._positions else None
+        heappush(self._due[watch], (number, key))
+
+    def _drop_answer(self, key: ObjectKey) -> None:
+        """Drop a response if the cache covers it now. The caller holds the lock."""
+        answer = self._answers.get(key)
+        if answer is not None and answer[0] <= self._known_up_to(key.namespace):
+            self._drops += 1
+            del self._answers[key]
+            self._listed.remove(key)
+
+    def _drop_deletion(self, key: ObjectKey) -> None:
+        """Stop hiding an object. The caller holds the lock."""
+        gone = self._deletions.get(key)
+        if gone is None:
+            return
+        self._drops += 1
+        del self._deletions[key]
+        self._unseen.pop(key, None)
+        if self._deleted_uids.get(gone.uid) == key:
+            del self._deleted_uids[gone.uid]
+
+    def _judge(self, key: ObjectKey) -> None:
+        """Stop hiding an object that the cache neither holds nor may get any more, or
+        note when to look again. The caller holds the lock.
+        """
+        gone = self._deletions.get(key)
+        if gone is None:
+            return
+        seen = max(gone.version, self._last_version(key, gone.uid))
+        if not self._hides(key, gone.uid, seen):
+            self._drop_deletion(key)
+            return
+        if seen == _UNSEEN:
+            return
+        self._unseen.pop(key, None)
+        self._deletions[key] = _Deletion(gone.uid, seen)
+        # Otherwise the cache still holds it: `observe_deletion` comes.
+        if seen > self._known_up_to(key.namespace):
+            self._drop_at(seen, key)
 
     def _hides(self, key: ObjectKey, uid: str, seen: int) -> bool:
         """Return whether the cache may still hold, or get, the deleted object."""
@@ -179,10 +298,10 @@ class MutationCache:
     def _known_up_to(self, namespace: str) -> int:
         """Return the resource version up to which the cache knows the changes in a
         namespace.
-
-        The caller holds the lock.
         """
-        return self._positions.get(namespace, self._position)
+        positions = self._positions
+        known = positions.get(namespace)
+        return positions[None] if known is None else known
 
 
 def version(entry: Entry) -> int:

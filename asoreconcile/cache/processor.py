@@ -54,8 +54,10 @@ class Processor:
         self._clock = clock
         self._synced = synced
         self._lock = threading.Lock()
-        # Replaced, never changed: `distribute` iterates without the lock.
-        self._registrations: tuple[Registration, ...] = ()
+        self._registrations: dict[Registration, None] = {}
+        # Replaced, never changed: `distribute` iterates without the lock. None if a
+        # handler came or went.
+        self._called: tuple[Registration, ...] | None = ()
 
     def add(
         self,
@@ -78,7 +80,8 @@ class Processor:
         for entry in present:
             self._call(registration, Added(entry, initial=True))
         with self._lock:
-            self._registrations = (*self._registrations, registration)
+            self._registrations[registration] = None
+            self._called = None
         if registration.resync_seconds:
             self._schedule(registration, resync)
         return registration
@@ -89,21 +92,26 @@ class Processor:
             if not registration.active:
                 return
             registration.active = False
-            self._registrations = tuple(
-                one for one in self._registrations if one is not registration
-            )
+            self._registrations.pop(registration, None)
+            self._called = None
             if registration.timer is not None:
                 registration.timer.cancel()
 
     def remove_all(self) -> None:
         """Remove all handlers."""
-        for registration in self._registrations:
+        for registration in self._all():
             self.remove(registration)
 
     def distribute(self, event: Event) -> None:
         """Deliver an event to every handler, in the order of events."""
-        for registration in self._registrations:
+        for registration in self._called or self._all():
             self._call(registration, event)
+
+    def _all(self) -> tuple[Registration, ...]:
+        with self._lock:
+            if self._called is None:
+                self._called = tuple(self._registrations)
+            return self._called
 
     def resync(self, registration: Registration, present: Iterable[Entry]) -> None:
         """Resync a handler: deliver every object as an update without a change."""

@@ -120,12 +120,6 @@ class WatchScope:
     def _selected(self) -> str | None:
         return self.selection.namespace
 
-    def covers(self, namespace: str) -> bool:
-        """Return whether this watch delivers the objects of a namespace."""
-        if self.namespace is None:
-            return namespace not in self.others
-        return namespace == self.namespace
-
 
 def watch_scopes(
     resource: ApiResource,
@@ -146,6 +140,7 @@ def watch_scopes(
         chosen = {ALL_OTHER_NAMESPACES: Selector()}
     whole = Selector(scope.label_selector, scope.field_selector)
     fallback = Selector(default.label_selector, default.field_selector)
+    others = [name for name in chosen if name != ALL_OTHER_NAMESPACES]
     found = []
     for namespace in chosen:
         said = (
@@ -160,7 +155,7 @@ def watch_scopes(
                 namespace,
                 label=_first(one.label for one in said),
                 requirements=_requirements(_first(one.field for one in said)),
-                others=[name for name in chosen if name != ALL_OTHER_NAMESPACES],
+                others=others,
                 metadata_only=metadata_only,
             )
         )

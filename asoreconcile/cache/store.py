@@ -98,21 +98,22 @@ class Store:
     def replace(
         self,
         entries: Iterable[Entry],
-        covers: Callable[[str], bool] = lambda _namespace: True,
+        namespace: str | None = None,
+        others: Collection[str] = (),
     ) -> tuple[Sequence[Entry], Sequence[tuple[Entry | None, Entry]]]:
         """Replace all entries, as one step for other readers.
 
-        covers: the namespaces that the entries cover completely. Returns the removed
-        entries, and the previous one of each new entry.
+        namespace: the namespace that the entries cover completely; None for all but
+        the others. Returns the removed entries, and the previous one of each new entry.
         """
         # Outside the lock: readers of indexes wait for it, and lists may be long.
         present = {entry.row[:2]: entry for entry in entries}
         with self._lock:
             gone = [
                 key
-                for namespace, keys in self._namespaces.items()
-                if covers(namespace)
-                for key in keys
+                for one in (self._namespaces if namespace is None else (namespace,))
+                if one not in others
+                for key in self._namespaces.get(one, ())
                 if key not in present
             ]
             removed = [self._remove(key) for key in gone]

@@ -8,9 +8,8 @@ second, more threads are started as needed; they end once idle. Rules: TH-9, TH-
 """
 
 import threading
-from collections import deque
+from collections import OrderedDict
 from collections.abc import Callable
-from contextlib import suppress
 from enum import Enum, auto
 from functools import partial
 
@@ -46,7 +45,7 @@ class WatchWorkers:
         # event passes here.
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
-        self._due: deque[WatchTask] = deque()
+        self._due: OrderedDict[WatchTask, None] = OrderedDict()
         self._running: dict[int, tuple[WatchTask, float]] = {}  # by thread
         self._started = 0
         self._workers = 0
@@ -97,7 +96,7 @@ class WatchWorkers:
     def add(self, task: "WatchTask") -> None:
         """Queue a task for the next free thread."""
         with self._lock:
-            self._due.append(task)
+            self._due[task] = None
             if self._idle:
                 self._changed.notify()
             if self._lack():
@@ -107,8 +106,8 @@ class WatchWorkers:
 
     def withdraw(self, task: "WatchTask") -> None:
         """Remove a due task. Does nothing if a thread has taken it already."""
-        with self._lock, suppress(ValueError):
-            self._due.remove(task)
+        with self._lock:
+            self._due.pop(task, None)
 
     def _ensure_timers(self) -> None:
         # A clock's first timer starts its thread, which then stays.
@@ -187,7 +186,7 @@ class WatchWorkers:
                     self._changed.wait()
                 finally:
                     self._idle -= 1
-            task = self._due.popleft()
+            task, _ = self._due.popitem(last=False)
             self._started += 1
             self._running[this] = (task, self._clock.monotonic())
             return task

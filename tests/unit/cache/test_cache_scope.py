@@ -56,10 +56,8 @@ def test_ca2_other_namespaces_leave_out_the_named_ones():
         ("a", "x=y", ""),
         (None, "", "metadata.name=n,metadata.namespace!=a"),
     ]
-    assert own.covers("a")
-    assert not others.covers("a")
-    assert others.covers("b")
-    assert not own.covers("b")
+    assert (own.namespace, own.others) == ("a", frozenset())
+    assert (others.namespace, others.others) == (None, {"a"})
 
 
 @pytest.mark.parametrize("sign", ["=", "=="])
@@ -67,13 +65,13 @@ def test_ca2_field_selector_for_a_namespace_becomes_a_path(sign):
     scope = Scope(field_selector=f"metadata.namespace{sign}a,metadata.name=n")
     (found,) = watch_scopes(CONFIG_MAPS, scope)
     assert shown([found]) == [("a", "", "metadata.name=n")]
-    assert not found.covers("b")
+    assert (found.namespace, found.others) == ("a", frozenset())
 
 
 def test_ca3_cluster_scoped_kinds_have_no_namespaces():
     (found,) = watch_scopes(NAMESPACES, default=Scope(["a", "b"], "x=y"))
     assert shown([found]) == [(None, "x=y", "")]
-    assert found.covers("")
+    assert (found.namespace, found.others) == (None, frozenset())
 
 
 def test_whole_cluster_is_one_watch():

@@ -10,6 +10,7 @@ from hypothesis.stateful import (
     invariant,
     rule,
 )
+from readyslots import ready_heaps, ready_slots
 
 from asoreconcile.base.backoff import ItemExponential
 from asoreconcile.queue.queue_item import State
@@ -159,10 +160,7 @@ class QueueModel(RuleBasedStateMachine):
     def is_consistent(self):
         """What the agenda says of itself: one slot for an entry at most, the rest gone."""
         agenda = self.queue._state
-        heaps = [
-            heap for level in agenda.ready._levels.values() for heap in level.values()
-        ]
-        lines = [slot[2] for heap in heaps for slot in heap._slots]
+        lines = ready_slots(agenda.ready)
         heap = [slot[2] for slot in agenda.delayed._slots]
         for state, slots in ((State.READY, lines), (State.WAITING, heap)):
             live = [entry for entry in slots if entry.state is not State.GONE]
@@ -175,7 +173,9 @@ class QueueModel(RuleBasedStateMachine):
             assert sorted(map(id, live)) == sorted(map(id, wanted))
         held = {e.key for e in agenda.entries.values() if e.taken_at is not None}
         assert held == self.held
-        assert len(agenda.ready) == sum(one.live for one in heaps)
+        heaps = ready_heaps(agenda.ready)
+        alone = len(lines) - sum(len(one._slots) for one in heaps)
+        assert len(agenda.ready) == alone + sum(one.live for one in heaps)
         for one in (*heaps, agenda.delayed):
             present = [slot[2].state is not State.GONE for slot in one._slots]
             assert one.live == sum(present)

@@ -4,6 +4,7 @@ import random
 import sys
 
 import pytest
+from readyslots import ready_slots
 
 from asoreconcile.queue.queue_item import State
 from asoreconcile.queue.workqueue import LOW_PRIORITY, Item, WorkQueue
@@ -217,10 +218,7 @@ def test_pq11_priority_comes_before_fairness(clock):
 
 def slots(queue):
     """Of every group, as the entries they hold."""
-    levels = queue._ready._levels.values()
-    return [
-        slot[2] for level in levels for heap in level.values() for slot in heap._slots
-    ]
+    return ready_slots(queue._ready)
 
 
 def stale(queue):
