@@ -30,6 +30,13 @@ from asoreconcile.base.objects import JsonObject
 
 _NUMBERS = re.compile(r"\d+")
 _DIGEST_DIGITS = 4
+# References to a version; the group is the same in all versions. Bounded: each part
+# excludes the character that follows it.
+_VERSIONED = (
+    re.compile(r"(https://[^/]*/(?:keys|secrets|certificates)/[^/]*)(?:/[^/]*)?"),
+    re.compile(r"([^/_]*_[^/_]*)_[0-9a-f]{32}"),
+    re.compile(r"(/.*)/versions/[^/]*"),
+)
 
 
 @attrs.frozen
@@ -198,15 +205,18 @@ def _moved_in(
     return (want if value == own else with_value(want, steps, value)), shown
 
 
-def key_of_version(url: Any) -> str:
-    """Return the vault and the key in the URL of a key or of one of its versions, such
-    as `https://v.vault.azure.net/keys/k/1a2b`; the whole text of another value.
+def key_of_version(text: Any) -> str:
+    """Return what a reference to a version of something refers to in all its versions.
+
+    text: the URL of a key of a vault (`https://v.vault.azure.net/keys/k/1a2b`), its
+    name as SQL writes it (`v_k_1a2b...`), or an id that ends in `/versions/1.0`; each
+    may lack the version. Any other text is returned as it is, without letter case.
     """
-    text = str(url).casefold()
-    scheme, _, rest = text.partition("://")
-    host, kind, name, *version = [*rest.split("/"), "", ""][:4]
-    is_key = scheme == "https" and kind in ("keys", "secrets") and name
-    return f"{host}/{kind}/{name}" if is_key and len(version) <= 1 else text
+    lower = str(text).casefold()
+    for form in _VERSIONED:
+        if found := form.fullmatch(lower):
+            return found[1]
+    return lower
 
 
 def _bound(

@@ -141,6 +141,8 @@ def test_ow8_versions_are_upgraded_and_completed_but_not_taken_back():
 
 
 KEY = "https://v.vault.azure.net/keys/k"
+SQL = facts_of("microsoft.sql/servers/encryptionprotector").moving[0]
+APPLICATION = facts_of("microsoft.compute/virtualmachines").moving[0]
 (KEY_ROW,) = facts_of("microsoft.compute/diskencryptionsets").moving
 (REGION_ROW,) = facts_of("microsoft.documentdb/databaseaccounts").moving
 
@@ -166,6 +168,18 @@ def account(*regions, fails_over=True):
     }
 
 
+def sql_key(name):
+    return {"properties": {"serverKeyName": name, "autoRotationEnabled": True}}
+
+
+def machine(version):
+    app = {
+        "packageReferenceId": f"/subscriptions/s/applications/a/versions/{version}",
+        "enableAutomaticUpgrade": True,
+    }
+    return {"properties": {"applicationProfile": {"galleryApplications": [app]}}}
+
+
 def after_move(row, want, have, *, before=None):
     """Return the body, and whether the resource differs, if the last accepted PUT
     declared `before`."""
@@ -180,6 +194,8 @@ def after_move(row, want, have, *, before=None):
 
 MOVED = [
     pytest.param(KEY_ROW, key_set(f"{KEY}/1"), key_set(f"{KEY}/2"), id="key"),
+    pytest.param(SQL, sql_key(f"v_k_{'1' * 32}"), sql_key(f"v_k_{'a' * 32}"), id="SQL"),
+    pytest.param(APPLICATION, machine("1.0.0"), machine("1.1.0"), id="application"),
     pytest.param(
         REGION_ROW, account("westeurope", "eastus"), account("East US", "West Europe"),
         id="regions",
@@ -212,6 +228,7 @@ def test_ow8_another_declared_value_is_sent_although_azure_may_move_it(row, want
     [
         (KEY_ROW, key_set(f"{KEY}/1", rotates=False), key_set(f"{KEY}/2", rotates=False)),
         (KEY_ROW, key_set(f"{KEY}/1"), key_set(f"{KEY}2/1")),
+        (SQL, sql_key(f"v_k_{'1' * 32}"), sql_key(f"w_k_{'1' * 32}")),
         (KEY_ROW, key_set(f"{KEY}/1"), key_set("https://w.vault.azure.net/keys/k/1")),
         (REGION_ROW, account("a", "b", fails_over=False), account("b", "a", fails_over=False)),
         (REGION_ROW, account("a", "b"), account("a", "c")),
