@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 import attrs
 
 from asoreconcile.azure.arm.credentials import CredentialError, CredentialSource
+from asoreconcile.azure.arm.credentials_certificate import ClientCertificate
 from asoreconcile.azure.arm.credentials_federated import WorkloadIdentity
 from asoreconcile.azure.arm.credentials_secret import (
     SecretRules,
@@ -47,7 +48,9 @@ from asoreconcile.base.objects import (
     key_of,
     resource_version,
     uid_of,
+    version_number,
 )
+from asoreconcile.base.single_flight import SingleFlight
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.informer import Informer
 from asoreconcile.kube.client import KubeClient
@@ -80,6 +83,14 @@ class _Kept:
     connection: "Connection"
     is_export: bool
 
+    def is_older_than(self, other: "_Kept") -> bool:
+        """Return whether the other one was made from a newer version of the Secret."""
+        if self.uid != other.uid:
+            return False
+        versions = self.resource_version, other.resource_version
+        mine, others = map(version_number, versions)
+        return 0 < mine < others
+
 
 @attrs.define(eq=False, repr=False)
 class CredentialResolver:
@@ -108,6 +119,9 @@ class CredentialResolver:
     _lock: threading.Lock = attrs.field(init=False, factory=threading.Lock)
     _kept: dict[ObjectKey, _Kept] = attrs.field(init=False, factory=dict)
     _reads: "SharedReads[Connection | None]" = attrs.field(init=False)
+    _being_made: "SingleFlight[tuple[ObjectKey, str], Connection]" = attrs.field(
+        init=False, factory=SingleFlight
+    )
 
     @_reads.default
     def _shared_reads(self) -> "SharedReads[Connection | None]":
@@ -230,29 +244,41 @@ class CredentialResolver:
         """
         data = secret.get("data") or {}
         digest = content_digest(data)
+        # The old one stays until there is a new one: meanwhile other callers must not
+        # conclude that the Secret never existed.
+        kept = self._kept.get(key)
+        if kept is not None and kept.digest == digest:
+            connection = kept.connection
+        else:
+            try:
+                # Not under the lock, because a key may take seconds to open: only
+                # objects of the same Secret wait.
+                connection = self._being_made.do(
+                    (key, digest), lambda: self._new(key, data, digest)
+                )
+            except CredentialError:
+                self.forget(key)
+                raise
+        made = _Kept(
+            uid_of(secret),
+            resource_version(secret),
+            digest,
+            connection,
+            is_export(secret),
+        )
         with self._lock:
-            # The old one stays until there is a new one: meanwhile other callers must
-            # not conclude that the Secret never existed.
-            kept = self._kept.get(key)
-            if kept is None or kept.digest != digest:
-                try:
-                    made = self._new(key, data)
-                    connection = attrs.evolve(made, content=digest)
-                except CredentialError:
-                    self._kept.pop(key, None)
-                    raise
-            else:
-                connection = kept.connection
-            self._kept[key] = _Kept(
-                uid_of(secret),
-                resource_version(secret),
-                digest,
-                connection,
-                is_export(secret),
-            )
+            now = self._kept.get(key)
+            if now is None or not made.is_older_than(now):
+                self._kept[key] = made
         return connection
 
-    def _new(self, key: ObjectKey, data: Mapping[str, str]) -> "Connection":
+    def _new(
+        self, key: ObjectKey, data: Mapping[str, str], digest: str
+    ) -> "Connection":
+        # Another thread may have made it since this one looked.
+        kept = self._kept.get(key)
+        if kept is not None and kept.digest == digest:
+            return kept.connection
         decoded = {name: base64.b64decode(value) for name, value in data.items()}
         for value in secret_values(decoded):
             register(value, namespace=key.namespace)
@@ -262,8 +288,11 @@ class CredentialResolver:
                 # Of the Secret's own namespace, which no key of the Secret can choose.
                 token = partial(self._tokens, key.namespace)
                 source = attrs.evolve(source, federated=token)
+            if isinstance(source, ClientCertificate):
+                source = attrs.evolve(source, sharer=key.namespace)
             app = entra_app_in(decoded)
-            return self._connect(source, str(key), entra_app_id=app)
+            made = self._connect(source, str(key), entra_app_id=app)
+            return attrs.evolve(made, content=digest)
         except CredentialError as error:
             raise CredentialError(
                 f"credential Secret {str(key)!r} cannot be used: {error}"

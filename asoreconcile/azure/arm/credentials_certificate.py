@@ -22,15 +22,14 @@ from asoreconcile.azure.arm.credentials import (
     holder,
     identity_options,
 )
+from asoreconcile.azure.arm.key_files import UnusableKeyError, open_key
 
 if TYPE_CHECKING:
     from azure.core.credentials import TokenCredential
 
-_PEM = b"-----BEGIN"
 # Base64 of the first bytes of any PKCS12 file: a DER sequence of two length bytes.
 _PKCS12_IN_BASE64 = (b"MII",)
 _CERTIFICATE = "AZURE_CLIENT_CERTIFICATE"
-_PASSWORD = "AZURE_CLIENT_CERTIFICATE_PASSWORD"  # noqa: S105 - a setting's name
 
 
 @attrs.frozen
@@ -40,6 +39,7 @@ class ClientCertificate(Sealed):
     certificate: PEM or PKCS12; PKCS12 also in base64, because an environment variable
     holds text only.
     password: "" if there is no password.
+    sharer: the namespace that the certificate is of, for which its key is opened.
     """
 
     tenant_id: str
@@ -50,6 +50,7 @@ class ClientCertificate(Sealed):
     cloud: CloudConfig = attrs.field(factory=CloudConfig)
     additional_tenants: tuple[str, ...] = ()
     origin: str = ""
+    sharer: str = ""
 
     def credential(self, transport: SignInTransport = None) -> "TokenCredential":
         """Return the token source. Makes no request.
@@ -57,11 +58,9 @@ class ClientCertificate(Sealed):
         Raises CredentialError that says what is wrong with the content.
         """
         check_tenant(self.tenant_id)
-        content, password = _content(self.certificate), self.password
-        if _PEM in content and not _is_encrypted(content):
-            # A superfluous password is not an error.
-            password = ""
-        check_certificate(content, password)
+        plain = open_certificate(
+            _content(self.certificate), self.password, sharer=self.sharer
+        )
 
         def make() -> "TokenCredential":
             from azure.identity import CertificateCredential
@@ -69,8 +68,8 @@ class ClientCertificate(Sealed):
             return CertificateCredential(
                 self.tenant_id,
                 self.client_id,
-                certificate_data=content,
-                password=password or None,
+                # Without the password: it would be derived at each use.
+                certificate_data=plain,
                 additionally_allowed_tenants=list(self.additional_tenants),
                 **identity_options(self.cloud, transport),
             )
@@ -90,79 +89,17 @@ def _content(certificate: bytes) -> bytes:
         return certificate
 
 
-def check_certificate(content: bytes, password: str, name: str = _CERTIFICATE) -> None:
-    """Raise CredentialError unless the content has a certificate with its RSA key.
+def open_certificate(
+    content: bytes, password: str, name: str = _CERTIFICATE, *, sharer: str = ""
+) -> bytes:
+    """Return a certificate with its RSA key as PEM without a password.
 
-    content: PEM or PKCS12.
+    content: PEM or PKCS12; a superfluous password is not an error.
     name: the name of the setting or key, for messages.
+    Raises CredentialError, and RetryError; blocks as `key_files.open_key`.
     """
-    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
-
-    problem = ""
     try:
-        key = (_pem_key if _PEM in content else _key12)(content, password)
-    except _UnusableError as error:
+        return open_key(content, password, sharer=sharer)
+    except UnusableKeyError as error:
         problem = str(error)
-    else:
-        if not isinstance(key, RSAPrivateKey):
-            problem = "its key is not an RSA key, which Entra needs"
-    if problem:
-        raise CredentialError(f"{name} cannot be used: {problem}")
-
-
-class _UnusableError(Exception):
-    """A certificate cannot be used; the text says why."""
-
-
-def _pem_key(content: bytes, password: str) -> object:
-    from cryptography.exceptions import UnsupportedAlgorithm
-    from cryptography.hazmat.primitives.serialization import load_pem_private_key
-    from cryptography.x509 import load_pem_x509_certificate
-
-    if b"PRIVATE KEY-----" not in content:
-        raise _UnusableError("it holds no private key: put the key into the same text")
-    encrypted = _is_encrypted(content)
-    if encrypted and not password:
-        raise _UnusableError(f"its key is encrypted: give the password in {_PASSWORD}")
-    problem = ""
-    try:
-        load_pem_x509_certificate(content)
-    except ValueError:
-        problem = "it holds no certificate that can be read: put both into it"
-    try:
-        key = load_pem_private_key(content, password.encode() or None)
-    except (ValueError, TypeError, UnsupportedAlgorithm):
-        wrong = f", or the password in {_PASSWORD} is wrong" if encrypted else ""
-        problem = problem or f"its private key cannot be read{wrong}"
-    if problem:
-        raise _UnusableError(problem)
-    return key
-
-
-def _is_encrypted(pem: bytes) -> bool:
-    """Return whether a PEM key is encrypted: PKCS8 and the older form both say so."""
-    return b"ENCRYPTED" in pem
-
-
-def _key12(content: bytes, password: str) -> object:
-    from cryptography.exceptions import UnsupportedAlgorithm
-    from cryptography.hazmat.primitives.serialization.pkcs12 import (
-        load_key_and_certificates,
-    )
-
-    key: object = None
-    certificate: object = None
-    problem = ""
-    try:
-        key, certificate, _ = load_key_and_certificates(
-            content, password.encode() or None
-        )
-    except (ValueError, TypeError, UnsupportedAlgorithm):
-        problem = (
-            f"it is neither PEM nor PKCS12, or the password in {_PASSWORD} is wrong"
-        )
-    if not problem and (key is None or certificate is None):
-        problem = "it must hold a certificate and its private key"
-    if problem:
-        raise _UnusableError(problem)
-    return key
+    raise CredentialError(f"{name} cannot be used: {problem}")

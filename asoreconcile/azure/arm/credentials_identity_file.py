@@ -29,7 +29,7 @@ from asoreconcile.azure.arm.credentials import (
     identity_options,
     sign_in_transport,
 )
-from asoreconcile.azure.arm.credentials_certificate import check_certificate
+from asoreconcile.azure.arm.credentials_certificate import open_certificate
 from asoreconcile.azure.arm.endpoint import problem_of
 from asoreconcile.base import jsontext
 from asoreconcile.base.log import Logger
@@ -185,8 +185,7 @@ class RenewedIdentity:
             content = b""
         if not content:
             raise self._unusable("client_secret is no base64")
-        check_certificate(content, "", f"client_secret in {self._source.file}")
-        return content
+        return open_certificate(content, "", f"client_secret in {self._source.file}")
 
     def _time(self, text: str) -> dt.datetime:
         try:

@@ -391,6 +391,60 @@ def test_a_connection_being_made_anew_is_no_secret_that_is_not_there(
     assert [answer.result().source for answer in answers] == [str(NAMESPACE_WIDE)]
 
 
+def test_the_login_of_one_secret_waits_for_no_other_secret(cluster, connections):
+    """A connection that takes long to make, such as one of an encrypted key."""
+    cluster.put("slow", **VALUES)
+    cluster.put("quick", namespace="other", **VALUES)
+    began, may_end = Event(), Event()
+
+    def slowly():
+        cluster.connecting = lambda: None
+        began.set()
+        assert may_end.wait(30)
+
+    cluster.connecting = slowly
+    other = new_object(**{CREDENTIAL_FROM: "quick"})
+    other["metadata"]["namespace"] = "other"
+    with ThreadPoolExecutor(2) as pool:
+        slow = pool.submit(
+            connections.for_object, new_object(**{CREDENTIAL_FROM: "slow"})
+        )
+        assert began.wait(30)
+        quick = pool.submit(connections.for_object, other)
+        try:
+            assert quick.result(30).source == "other/quick"
+            assert not slow.done()
+        finally:
+            may_end.set()
+        assert slow.result(30).source == "ns/slow"
+
+
+def test_an_older_content_that_took_long_does_not_replace_a_newer_one(
+    cluster, connections
+):
+    cluster.put(NAMESPACE_WIDE.name, **VALUES)
+    began, may_end = Event(), Event()
+
+    def slowly():
+        cluster.connecting = lambda: None
+        began.set()
+        assert may_end.wait(30)
+
+    cluster.connecting = slowly
+    with ThreadPoolExecutor(1) as pool:
+        slow = pool.submit(connections.for_object, claimed())
+        try:
+            assert began.wait(30)
+            cluster.put(NAMESPACE_WIDE.name, **VALUES | {"AZURE_CLIENT_ID": "new"})
+            newer = connections.for_object(claimed())
+        finally:
+            may_end.set()
+        slow.result(30)
+    reads = len(cluster.reads)
+    assert connections.for_object(claimed()) is newer
+    assert len(cluster.reads) == reads
+
+
 def test_objects_that_were_there_before_a_read_share_it(cluster, connections, clock):
     cluster.seen["Kind"] = "20"
     for version, at in (("3", 0.0), ("20", 0.5), ("9", 1.0)):
