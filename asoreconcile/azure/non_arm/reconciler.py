@@ -15,12 +15,9 @@ from asoreconcile.azure.reconcile.engine.plan import Step
 from asoreconcile.azure.reconcile.engine.reconciler import STEPS, first_step
 from asoreconcile.azure.reconcile.identity.claim import require_valid, restore_owner
 from asoreconcile.azure.reconcile.model.decisions import ReconcileOutcome, Succeeded
+from asoreconcile.azure.reconcile.policies.checks import annotate_success, check_usable
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
-from asoreconcile.azure.reconcile.writes.endings import (
-    annotate_success,
-    check_usable,
-    release,
-)
+from asoreconcile.azure.reconcile.writes.endings import release
 from asoreconcile.base.objects import ObjectKey, spec
 
 

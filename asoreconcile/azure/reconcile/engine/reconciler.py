@@ -38,12 +38,12 @@ from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE
 from asoreconcile.azure.reconcile.policies.pause import paused
 from asoreconcile.azure.reconcile.policies.permission import confirm_release
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
+from asoreconcile.azure.reconcile.scope.recorded_operation import clear_token
 from asoreconcile.azure.reconcile.writes.deletion import await_parent, delete
 from asoreconcile.azure.reconcile.writes.endings import release, settle
 from asoreconcile.azure.reconcile.writes.operations import poll
 from asoreconcile.azure.reconcile.writes.put import put
-from asoreconcile.azure.reconcile.writes.recorded_operation import clear_token
-from asoreconcile.azure.reconcile.writes.recreation import recreate
+from asoreconcile.azure.reconcile.writes.recreating import recreate
 from asoreconcile.base.objects import is_deleting
 from asoreconcile.kube.finalizers import has_finalizer
 

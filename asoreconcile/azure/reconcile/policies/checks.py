@@ -3,28 +3,42 @@
 The checks use answers of new GETs, never an older status. Rules: R1.9, R1.10.
 """
 
+from collections.abc import Callable
+
 import attrs
 
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.azure.arm.errors import ArmError, stated_resource
 from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.catalogue.status import status_of
+from asoreconcile.azure.middleware.chain import Extensions
+from asoreconcile.azure.middleware.context import ReconcileContext
 from asoreconcile.azure.middleware.extension_points import (
+    EVERY_SUCCESS,
+    POST_RECONCILE,
     PRE_RECONCILE,
     PRE_RECONCILE_OWNER,
 )
 from asoreconcile.azure.middleware.requests import (
     Block,
+    NotReady,
     Postpone,
+    PostReconcile,
     PreReconcile,
     PreReconcileOwner,
     PreResult,
     Proceed,
+    Ready,
+    Success,
 )
 from asoreconcile.azure.reconcile.model.conditions import BLOCKED, reconciling
 from asoreconcile.azure.reconcile.model.decisions import Requeue
 from asoreconcile.azure.reconcile.model.owner import Owner, waiting
-from asoreconcile.azure.reconcile.policies.requests import DecidedPut, Intent
+from asoreconcile.azure.reconcile.policies.requests import (
+    DecidedPut,
+    Intent,
+    SettleRequest,
+)
 from asoreconcile.azure.reconcile.scope.owner_reads import OwnerReads
 from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
@@ -33,6 +47,7 @@ from asoreconcile.azure.reconcile.scope.shared_dependencies import (
     SharedDependencies,
 )
 from asoreconcile.base.objects import JsonObject
+from asoreconcile.kube.patch import apply_merge_patch
 
 
 def check_first(intent: Intent) -> Intent | Requeue | None:
@@ -168,3 +183,61 @@ def _owner_version(
         return None
     served = operator.objects.served(group_kind)
     return served or operator.catalogue.kind(group_kind).version()
+
+
+def require_usable(request: SettleRequest) -> None:
+    """Check a read resource by extensions. Raises as `check_usable`."""
+    scope = request.scope
+    extensions, context = scope.operator.extensions, scope.context
+    check_usable(scope.patcher, context, extensions, scope.owner)
+
+
+def tell_success(request: SettleRequest) -> None:
+    """Set the annotations that extensions give the object at each success."""
+    scope = request.scope
+    annotate_success(scope.patcher, scope.context, scope.operator.extensions)
+
+
+def check_usable(
+    patcher: PatchHelper,
+    context: ReconcileContext,
+    extensions: Extensions,
+    owner_of: Callable[[], Owner | None],
+) -> None:
+    """Raise ConditionError if an extension says that the resource is not usable.
+
+    owner_of: returns the object's owner.
+    """
+    group_kind = patcher.version.group_kind
+    if not extensions.has(POST_RECONCILE, group_kind):
+        return
+    owner = owner_of()
+    result = extensions.chain(POST_RECONCILE, group_kind)(
+        PostReconcile(
+            ctx=context,
+            obj={**patcher.obj, "status": patcher.status},
+            owner=None if owner is None else owner.obj,
+        )
+    )
+    match result:
+        case NotReady() as failed:
+            raise ConditionError(
+                failed.message,
+                reason=failed.reason,
+                severity=failed.severity,
+                retry=failed.retry,
+            )
+        case Ready(status_patch=patch) if patch:
+            patcher.replace_status(apply_merge_patch(patcher.status, patch))
+
+
+def annotate_success(
+    patcher: PatchHelper, context: ReconcileContext, extensions: Extensions
+) -> None:
+    """Set the annotations that extensions give the object at each success."""
+    group_kind = patcher.version.group_kind
+    if not extensions.has(EVERY_SUCCESS, group_kind):
+        return
+    current = {**patcher.obj, "status": patcher.status}
+    chain = extensions.chain(EVERY_SUCCESS, group_kind)
+    patcher.annotate(chain(Success(ctx=context, obj=current)))

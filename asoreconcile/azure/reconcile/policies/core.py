@@ -4,21 +4,42 @@ They carry D2, D10 and D15, so they are never taken out.
 """
 
 from enum import Enum, auto
+from http import HTTPStatus
 
 import attrs
 
+from asoreconcile.azure.arm.condition_error import ConditionError, unusable
+from asoreconcile.azure.arm.errors import ArmError
 from asoreconcile.azure.reconcile.exports.export import checked_expressions
 from asoreconcile.azure.reconcile.identity.claim import (
     move_claim,
     require_valid,
     restore_owner,
 )
+from asoreconcile.azure.reconcile.identity.identity import is_own
 from asoreconcile.azure.reconcile.identity.recorded_claim import accept_claim
+from asoreconcile.azure.reconcile.model.annotations import (
+    RECONCILE_POLICY,
+    RESOURCE_ID,
+)
 from asoreconcile.azure.reconcile.model.conditions import reconciling, recreating
-from asoreconcile.azure.reconcile.model.decisions import Requeue
+from asoreconcile.azure.reconcile.model.decisions import ReadAfter, Requeue
 from asoreconcile.azure.reconcile.model.drift_baseline import AcceptedPut
-from asoreconcile.azure.reconcile.policies.requests import DecidedPut, Intent
+from asoreconcile.azure.reconcile.model.existence import IF_EXISTS
+from asoreconcile.azure.reconcile.model.instructions import ALLOW_OWNER_CHANGE_ROW
+from asoreconcile.azure.reconcile.model.switches import is_on
+from asoreconcile.azure.reconcile.policies.requests import (
+    DecidedPut,
+    Intent,
+    RefusedRequest,
+    SettleRequest,
+)
+from asoreconcile.azure.reconcile.scope.recorded_operation import forget_put
+from asoreconcile.azure.reconcile.sync.resource_reads import observed_status
 from asoreconcile.base.objects import status
+
+# In a row: only a busy neighbour can be the reason for so many.
+_MAX_PRECONDITION_FAILURES = 5
 
 
 class Next(Enum):
@@ -97,3 +118,89 @@ def show_progress(request: DecidedPut) -> None:
     patcher.set_ready(reconciling(patcher.generation), reason_aware=True)
     if request.intent.is_sync and scope.context.is_known_absent:
         patcher.set_ready(recreating(patcher.generation))
+
+
+def own_id(request: SettleRequest) -> None:
+    """Make sure that the id is the object's own, before it is read.
+
+    The id is in an annotation, which people can edit, and the status is believed when
+    the owner is gone. Raises ConditionError; RetryError while the owner's kind is not
+    listed yet.
+    """
+    scope, patcher = request.scope, request.scope.patcher
+    scope.connection.require_subscription_of(patcher.arm_id)
+    if not is_own(scope):
+        raise unusable(
+            f"annotation {RESOURCE_ID} is {patcher.arm_id}, which is not what "
+            "spec.owner and the Azure name of this object make: remove it, and it is "
+            "written anew"
+        )
+
+
+def read_resource(request: SettleRequest) -> None:
+    """Copy the resource to the status. Raises ConditionError if Azure does not show it,
+    and as `observed_status`.
+    """
+    scope, patcher, memory = request.scope, request.scope.patcher, request.scope.memory
+    observed = observed_status(scope.context, request.body)
+    now, listed_at = scope.operator.clock.monotonic(), request.listed_at
+    memory.read_at = now if listed_at is None else listed_at
+    if observed is None:
+        # The accepted PUT has left no resource: the next reconcile must PUT.
+        if request.after is not ReadAfter.NOTHING:
+            forget_put(patcher, memory)
+        raise absent(patcher.arm_id, request.after)
+    if listed_at is None:
+        patcher.replace_status(observed)
+    if is_on(patcher.annotations, ALLOW_OWNER_CHANGE_ROW):
+        # The schema's rule about the owner holds only while the status shows an id.
+        patcher.status.pop("id", None)
+
+
+def read_inputs(request: SettleRequest) -> None:
+    """Read the inputs of the PUT, if the read shows the result of one."""
+    _ = request.rendered
+
+
+def absent(arm_id: str, after: ReadAfter) -> ConditionError:
+    """Return the condition of a resource that Azure does not show. Pure."""
+    if after is ReadAfter.NOTHING:
+        return ConditionError(
+            f"the resource {arm_id} does not exist in Azure, and the policy skip "
+            f"keeps it from being created (or {IF_EXISTS}: observe): set "
+            f"{RECONCILE_POLICY} to manage (or {IF_EXISTS} to adopt), or delete "
+            "this object; if the resource was moved to another resource group, apply "
+            "it anew under that owner",
+            reason="AzureResourceNotFound",
+        )
+    return ConditionError(
+        f"Azure accepted the resource {arm_id} but does not show it; it is put again",
+        reason="Failed",
+    )
+
+
+def changed_meanwhile(request: RefusedRequest) -> Requeue | None:
+    """Read and PUT again at once if another client wrote in between. After too many
+    such refusals in a row the refusal is shown.
+    """
+    scope, memory = request.scope, request.scope.memory
+    if not request.is_immediate:
+        return None
+    if not is_changed_meanwhile(request.error, scope.context.required_etag):
+        return None
+    memory.precondition_failures += 1
+    times = memory.precondition_failures
+    if times > _MAX_PRECONDITION_FAILURES:
+        return None
+    text = "Resource changed since it was read; starting again"
+    scope.log.info(text, reason=f"{times} in a row")
+    return Requeue()
+
+
+def is_changed_meanwhile(error: ArmError, required_etag: str | None) -> bool:
+    """Return whether a PUT was refused because the resource has another ETag than at
+    the read before. Pure.
+
+    required_etag: ETag of that read, or None.
+    """
+    return error.status == HTTPStatus.PRECONDITION_FAILED and bool(required_etag)

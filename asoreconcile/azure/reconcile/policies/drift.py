@@ -5,16 +5,34 @@ Blocking: reads of Azure. The decision is `sync.drift`. Rules: D11, Q7.
 
 import attrs
 
-from asoreconcile.azure.reconcile.model.decisions import CountSync, Decision, SetDrifted
-from asoreconcile.azure.reconcile.model.drift_baseline import AcceptedPut
+from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
+from asoreconcile.azure.reconcile.model.annotations import LATEST_RECONCILED_GENERATION
+from asoreconcile.azure.reconcile.model.decisions import (
+    CountSync,
+    Decision,
+    ReadAfter,
+    SetDrifted,
+)
+from asoreconcile.azure.reconcile.model.drift_baseline import (
+    OBSERVED,
+    AcceptedPut,
+    DriftBaseline,
+    last_put_of,
+)
 from asoreconcile.azure.reconcile.policies.bulk_reads import (
     distrust_list,
     listed_resource,
 )
-from asoreconcile.azure.reconcile.policies.requests import DecidedPut, Intent
+from asoreconcile.azure.reconcile.policies.requests import (
+    DecidedPut,
+    Intent,
+    SettleRequest,
+)
+from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
 from asoreconcile.azure.reconcile.state.sync_schedule import is_period_over, is_put_due
-from asoreconcile.azure.reconcile.sync.drift import SyncFacts
+from asoreconcile.azure.reconcile.sync.drift import SyncFacts, failed_state
 from asoreconcile.azure.reconcile.sync.effects import apply
+from asoreconcile.azure.reconcile.sync.learned import has_kept_identity, learned
 from asoreconcile.azure.reconcile.sync.look import Look, look
 from asoreconcile.azure.reconcile.sync.put_record import put_of, seconds_since_put
 from asoreconcile.base.objects import uid_of
@@ -73,3 +91,71 @@ def count_repair(request: DecidedPut) -> DecidedPut:
     repairs = memory.repair_attempts.repairs
     record = attrs.evolve(request.put.record, repairs=repairs)
     return attrs.evolve(request, put=attrs.evolve(request.put, record=record))
+
+
+def require_success(request: SettleRequest) -> None:
+    """Raise ConditionError if Azure says that the resource's last operation failed or
+    was canceled. The reason is Azure's word for the state.
+    """
+    scope, after = request.scope, request.after
+    version = scope.patcher.version
+    have = scope.context.raw_get() if "Get" in version.operations else None
+    state = failed_state(have or {})
+    if not state:
+        return
+    _learn(request)
+    # The next PUT is a sync's, which comes once in a period.
+    scope.memory.accepted = None
+    again = (
+        "" if after is ReadAfter.NOTHING else "; it is put again once in a sync period"
+    )
+    raise ConditionError(
+        f"the provisioningState of the resource in Azure is {state}: see its activity "
+        f"log{again}",
+        reason=state,
+        retry=RetryClass.VERY_SLOW,
+    )
+
+
+def learn(request: SettleRequest) -> SettleRequest | None:
+    """Record the differences that remain after a PUT.
+
+    After policy skip the record of the last PUT is dropped: other writers may change
+    the resource then, also values that Azure does not show, so the first reconcile
+    after it sends the whole spec. Another PUT follows if Azure has kept an identity.
+    """
+    scope, sent = request.scope, request.sent
+    if request.after is ReadAfter.NOTHING:
+        _disclaim(scope.patcher)
+        return None
+    if not request.is_of_put or request.is_outdated:
+        return None
+    is_repair = bool(scope.memory.repair_attempts.pending)
+    is_repair = is_repair or (sent is not None and bool(sent.revoked))
+    _learn(request)
+    if is_repair or not has_kept_identity(scope.context):
+        return None
+    # The next PUT takes it by a null.
+    scope.memory.accepted = None
+    return attrs.evolve(request, is_put_again=True)
+
+
+def _learn(request: SettleRequest) -> None:
+    if request.rendered is None:
+        return
+    scope, memory = request.scope, request.scope.memory
+    effects = learned(
+        request.rendered,
+        scope.sync_mode,
+        sent=request.sent,
+        attempts=memory.repair_attempts,
+    )
+    count = scope.operator.count_sync
+    apply(effects, scope.patcher, scope.context, memory, count)
+
+
+def _disclaim(patcher: PatchHelper) -> None:
+    if patcher.annotations.get(LATEST_RECONCILED_GENERATION):
+        record = last_put_of(patcher.annotations)
+        withdrawn = (record or DriftBaseline("")).withdrawn()
+        patcher.annotate({OBSERVED: withdrawn.dumps()})

@@ -19,6 +19,8 @@ from asoreconcile.azure.reconcile.policies import (
     core,
     deletion_protection,
     drift,
+    exports,
+    external_deletion,
     foreign_values,
     maintenance_windows,
     namespace_reach,
@@ -27,6 +29,7 @@ from asoreconcile.azure.reconcile.policies import (
     placeholders,
     put_budget,
     reconcile_policy,
+    recreation,
     reference_waits,
     resumption,
     sole_manager,
@@ -35,6 +38,8 @@ from asoreconcile.azure.reconcile.policies.phase import PhaseOf
 from asoreconcile.azure.reconcile.policies.requests import (
     DecidedPut,
     Intent,
+    RefusedRequest,
+    SettleRequest,
     WriteRequest,
 )
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
@@ -110,4 +115,27 @@ AT_PUT: Sequence[PhaseOf[DecidedPut, ArmOutcome]] = (
     adoption.report_adoption,
     foreign_values.report_foreign_values,
     drift.count_repair,
+)
+
+# After a PUT that Azure has refused, at once or at the end of its operation; then the
+# refusal becomes a condition. Another client's write in between comes first: it says
+# nothing about the content of the PUT.
+REFUSED: Sequence[PhaseOf[RefusedRequest, ReconcileOutcome | None]] = (
+    core.changed_meanwhile,
+    recreation.recreate_if_asked,
+)
+
+# At the end of a reconcile. Nothing is read for an id that is not the object's own. The
+# inputs of the PUT are read before a check may end the reconcile, so that their changes
+# wake the object. The export comes after everything that may fail.
+SETTLED: Sequence[PhaseOf[SettleRequest, ReconcileOutcome]] = (
+    core.own_id,
+    core.read_resource,
+    external_deletion.report_another,
+    core.read_inputs,
+    drift.require_success,
+    checks.require_usable,
+    drift.learn,
+    exports.export_values,
+    checks.tell_success,
 )

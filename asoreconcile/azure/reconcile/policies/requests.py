@@ -7,8 +7,9 @@ from functools import cached_property
 
 import attrs
 
+from asoreconcile.azure.arm.errors import ArmError
 from asoreconcile.azure.reconcile.identity.identity import ResourceIdentity, identify
-from asoreconcile.azure.reconcile.model.decisions import Effect, Put
+from asoreconcile.azure.reconcile.model.decisions import Effect, Put, ReadAfter
 from asoreconcile.azure.reconcile.model.drift_baseline import DriftBaseline, last_put_of
 from asoreconcile.azure.reconcile.model.merged_body import MergedBody
 from asoreconcile.azure.reconcile.model.owner import Owner
@@ -17,11 +18,12 @@ from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.state.parent_writes import ParentRead
 from asoreconcile.azure.reconcile.sync.desired import Desired, RenderedSpec
 from asoreconcile.azure.reconcile.sync.put_record import (
+    has_other_inputs,
     is_recorded,
     reads_first,
     ready_of_last_put,
 )
-from asoreconcile.azure.reconcile.sync.rendering import bodies_of
+from asoreconcile.azure.reconcile.sync.rendering import bodies_of, rendered_again
 from asoreconcile.base.objects import JsonObject
 
 
@@ -118,3 +120,59 @@ class DecidedPut:
     def scope(self) -> ReconcileScope:
         """Return the scope of the reconcile."""
         return self.intent.scope
+
+
+@attrs.frozen(slots=False, eq=False)
+class SettleRequest:
+    """The end of a reconcile: the resource is read, checked and exported.
+
+    after: the step before the read. body: the resource, if it has just been read. sent:
+    the PUT, if this reconcile sent it. listed_at: start of the list that showed the
+    resource, in `Clock.monotonic` seconds; None if no list was used. is_put_again:
+    whether another PUT follows at once.
+    """
+
+    scope: ReconcileScope
+    after: ReadAfter
+    body: JsonObject | None = attrs.field(default=None, repr=False)
+    sent: Desired | None = None
+    listed_at: float | None = None
+    is_put_again: bool = False
+
+    @cached_property
+    def is_of_put(self) -> bool:
+        """True if the read shows the result of an accepted PUT."""
+        accepted = self.scope.memory.accepted
+        return accepted is not None or self.after is ReadAfter.OPERATION
+
+    @cached_property
+    def rendered(self) -> RenderedSpec | None:
+        """The body of the PUT before extensions; None if it is not known, or if there
+        was no PUT.
+        """
+        if self.sent is not None:
+            return self.sent.rendered
+        return rendered_again(self.scope) if self.is_of_put else None
+
+    @cached_property
+    def is_outdated(self) -> bool:
+        """True if the inputs have changed during the operation of the PUT."""
+        if self.after is not ReadAfter.OPERATION:
+            return False
+        return has_other_inputs(self.scope.patcher, self.rendered)
+
+
+@attrs.frozen(eq=False)
+class RefusedRequest:
+    """A PUT that Azure has refused.
+
+    rendered: its body before extensions. desired: the body; None if another reconcile
+    sent it. is_immediate: whether the answer to the PUT itself was the refusal, and not
+    the end of its operation.
+    """
+
+    scope: ReconcileScope
+    error: ArmError
+    rendered: RenderedSpec
+    desired: Desired | None = None
+    is_immediate: bool = False

@@ -47,12 +47,12 @@ from asoreconcile.azure.reconcile.model.standing import (
 from asoreconcile.azure.reconcile.policies.adoption import is_made_by
 from asoreconcile.azure.reconcile.policies.permission import confirm_object
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
-from asoreconcile.azure.reconcile.state.memory import ObjectMemory
-from asoreconcile.azure.reconcile.writes.endings import NOT_DELETED, release
-from asoreconcile.azure.reconcile.writes.recorded_operation import (
+from asoreconcile.azure.reconcile.scope.recorded_operation import (
     clear_token,
     running_operation,
 )
+from asoreconcile.azure.reconcile.state.memory import ObjectMemory
+from asoreconcile.azure.reconcile.writes.endings import NOT_DELETED, release
 from asoreconcile.azure.reconcile.writes.sending import send_delete
 from asoreconcile.base.objects import status
 

@@ -31,13 +31,12 @@ from asoreconcile.azure.reconcile.model.decisions import (
     ReconcileOutcome,
     Requeue,
 )
+from asoreconcile.azure.reconcile.policies import order
+from asoreconcile.azure.reconcile.policies.phase import run
+from asoreconcile.azure.reconcile.policies.requests import RefusedRequest
 from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
-from asoreconcile.azure.reconcile.state.memory import ObjectMemory
-from asoreconcile.azure.reconcile.sync.put_record import has_other_inputs
-from asoreconcile.azure.reconcile.sync.rendering import rendered_again
-from asoreconcile.azure.reconcile.writes.endings import release, settle
-from asoreconcile.azure.reconcile.writes.recorded_operation import (
+from asoreconcile.azure.reconcile.scope.recorded_operation import (
     clear_token,
     forget_put,
     is_news,
@@ -46,7 +45,10 @@ from asoreconcile.azure.reconcile.writes.recorded_operation import (
     recorded_token,
     withheld,
 )
-from asoreconcile.azure.reconcile.writes.recreation import after_refusal
+from asoreconcile.azure.reconcile.state.memory import ObjectMemory
+from asoreconcile.azure.reconcile.sync.put_record import has_other_inputs
+from asoreconcile.azure.reconcile.sync.rendering import rendered_again
+from asoreconcile.azure.reconcile.writes.endings import release, settle
 from asoreconcile.base.errors import RetryError
 from asoreconcile.base.log import Logger
 from asoreconcile.base.objects import JsonObject, is_deleting
@@ -200,7 +202,8 @@ def _ended_badly(
         rendered = rendered_again(scope)
         is_outdated = has_other_inputs(patcher, rendered)
         if isinstance(outcome, Failed) and rendered is not None and not is_outdated:
-            followed = after_refusal(scope, outcome.error, rendered)
+            failed_put = RefusedRequest(scope, outcome.error, rendered)
+            followed = run(order.REFUSED, failed_put, _shown)
     refusal = outcome.error if isinstance(outcome, Restart) else None
     if refusal is not None and refusal.status == _UNAUTHENTICATED:
         # A failed sign-in says nothing about the resource, so it does not lead to a
@@ -227,6 +230,11 @@ def _ended_badly(
             failure = failed(outcome.error)
     failure.is_outdated = is_outdated
     raise failure
+
+
+def _shown(_: RefusedRequest) -> ReconcileOutcome | None:
+    """Let a refusal become a condition."""
+    return None
 
 
 def _resource_read(

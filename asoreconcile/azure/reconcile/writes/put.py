@@ -113,5 +113,5 @@ def _sent(request: DecidedPut) -> ReconcileOutcome:
     if isinstance(answer, ArmError | Failed):
         # The PUT has repaired nothing that could be undone.
         memory.repair_attempts = attempts
-        return refused(scope, answer, request.desired)
+        return refused(request, answer)
     return accepted(request, answer)

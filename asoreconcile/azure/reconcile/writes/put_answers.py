@@ -3,8 +3,6 @@
 `sending` has remembered the accepted PUT (`AcceptedPut`); here it is recorded.
 """
 
-from http import HTTPStatus
-
 import attrs
 
 from asoreconcile.azure.arm.errors import ArmError
@@ -32,51 +30,32 @@ from asoreconcile.azure.reconcile.model.external_deletion import (
     is_recreated,
     what_to_do,
 )
-from asoreconcile.azure.reconcile.policies.requests import DecidedPut
+from asoreconcile.azure.reconcile.policies import order
+from asoreconcile.azure.reconcile.policies.phase import run
+from asoreconcile.azure.reconcile.policies.requests import DecidedPut, RefusedRequest
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
+from asoreconcile.azure.reconcile.scope.recorded_operation import note_refusal
 from asoreconcile.azure.reconcile.sync.desired import Desired
 from asoreconcile.azure.reconcile.writes.endings import settle
-from asoreconcile.azure.reconcile.writes.recorded_operation import clear_token
-from asoreconcile.azure.reconcile.writes.recreation import after_refusal
 from asoreconcile.base.objects import status
 
-# In a row: only a busy neighbour can be the reason for so many.
-_MAX_PRECONDITION_FAILURES = 5
 
-
-def refused(
-    scope: ReconcileScope, answer: ArmError | Failed, made: Desired
-) -> ReconcileOutcome:
-    """React to the refusal of a PUT, at once or at the end of its operation.
-
-    made: the body of the PUT. Raises ConditionError, and as `after_refusal`.
+def refused(request: DecidedPut, answer: ArmError | Failed) -> ReconcileOutcome:
+    """React to the refusal of a PUT: the phases of `order.REFUSED`, or a condition.
+    Raises ConditionError, and as `recreate_if_asked`.
     """
-    patcher, memory = scope.patcher, scope.memory
-    error = answer.error if isinstance(answer, Failed) else answer
-    if answer is error and is_changed_meanwhile(error, scope.context.required_etag):
-        memory.precondition_failures += 1
-        times = memory.precondition_failures
-        # Another client wrote in between: read and PUT again at once. After too many
-        # such failures in a row: show a condition and back off.
-        if times <= _MAX_PRECONDITION_FAILURES:
-            text = "Resource changed since it was read; starting again"
-            scope.log.info(text, reason=f"{times} in a row")
-            return Requeue()
-    outcome = after_refusal(scope, error, made.rendered, made)
-    clear_token(patcher, memory)
-    patcher.annotate({LATEST_RECONCILED_GENERATION: str(patcher.generation)})
-    if outcome is None:
-        raise scope.errors.put_failed(error)
-    return outcome
+    is_immediate = isinstance(answer, ArmError)
+    error = answer if isinstance(answer, ArmError) else answer.error
+    scope, desired = request.scope, request.desired
+    refusal = RefusedRequest(
+        scope, error, desired.rendered, desired, is_immediate=is_immediate
+    )
+    return run(order.REFUSED, refusal, _shown)
 
 
-def is_changed_meanwhile(error: ArmError, required_etag: str | None) -> bool:
-    """Return whether a PUT was refused because the resource has another ETag than at
-    the read before. Pure.
-
-    required_etag: ETag of that read, or None.
-    """
-    return error.status == HTTPStatus.PRECONDITION_FAILED and bool(required_etag)
+def _shown(refusal: RefusedRequest) -> ReconcileOutcome:
+    note_refusal(refusal.scope.patcher, refusal.scope.memory)
+    raise refusal.scope.errors.put_failed(refusal.error)
 
 
 def accepted(request: DecidedPut, answer: ArmOutcome) -> ReconcileOutcome:

@@ -8,7 +8,8 @@ from asoreconcile.azure.arm.error_body import ErrorBody
 from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
 from asoreconcile.azure.middleware.context import SuboperationPending
 from asoreconcile.azure.reconcile.model.decisions import ReadAfter
-from asoreconcile.azure.reconcile.writes.endings import absent, is_about_the_resource
+from asoreconcile.azure.reconcile.policies.core import absent
+from asoreconcile.azure.reconcile.writes.endings import is_about_the_resource
 from asoreconcile.base.errors import RetryError, StoppedError
 
 

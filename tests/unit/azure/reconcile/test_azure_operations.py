@@ -40,14 +40,14 @@ from asoreconcile.azure.reconcile.model.drift_baseline import (
     AcceptedPut,
     DriftBaseline,
 )
-from asoreconcile.azure.reconcile.state.memory import ObjectMemory
-from asoreconcile.azure.reconcile.writes import operations
-from asoreconcile.azure.reconcile.writes.recorded_operation import (
+from asoreconcile.azure.reconcile.scope.recorded_operation import (
     is_news,
     newest_token,
     recorded_token,
     withheld,
 )
+from asoreconcile.azure.reconcile.state.memory import ObjectMemory
+from asoreconcile.azure.reconcile.writes import operations
 
 ID = "/subscriptions/s/resourceGroups/rg"
 URL = f"https://arm.test{ID}?api-version=2024-01-01"

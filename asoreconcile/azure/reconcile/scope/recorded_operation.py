@@ -25,6 +25,7 @@ from asoreconcile.azure.arm.tokens import (
 )
 from asoreconcile.azure.reconcile.model.annotations import (
     DELETE_POLLER,
+    LATEST_RECONCILED_GENERATION,
     POLLER_ID,
     POLLER_NOTES,
     POLLER_TOKEN,
@@ -80,6 +81,12 @@ def clear_token(patcher: PatchHelper, memory: ObjectMemory) -> None:
     """Drop the recorded operation from memory and annotations (R2.2)."""
     memory.poll = PollState()
     patcher.annotate(dict.fromkeys(POLLER_NOTES))
+
+
+def note_refusal(patcher: PatchHelper, memory: ObjectMemory) -> None:
+    """Record that this generation was PUT and refused, and drop its operation."""
+    clear_token(patcher, memory)
+    patcher.annotate({LATEST_RECONCILED_GENERATION: str(patcher.generation)})
 
 
 def forget_put(patcher: PatchHelper, memory: ObjectMemory) -> None:

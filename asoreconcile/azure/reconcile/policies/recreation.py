@@ -1,32 +1,24 @@
-"""Deletes a resource that Azure does not let change, so that the next PUT makes it
-again.
-
-Each step is stored before the next one is taken: `deleting` before the DELETE, its
-operation after it, `deleted` once Azure says that the resource is gone. If the process
-dies in between, the next process continues from the stored step. Rule: OW-6.
+"""Recreation: a resource that Azure does not let change is deleted, so that the next
+PUT makes it again. The DELETE is `writes.recreating`. Rule: OW-6.
 """
 
 from functools import partial
 from http import HTTPStatus
 
-from asoreconcile.azure.arm.absence import Absence
 from asoreconcile.azure.arm.classification import classify
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
-from asoreconcile.azure.arm.outcomes import Failed, Pending, PollState
 from asoreconcile.azure.catalogue.immutable import (
     has_another_cause,
     immutable_among,
     in_words_of_spec,
     is_refused_change,
 )
-from asoreconcile.azure.middleware.requests import ResourceDeleted
-from asoreconcile.azure.reconcile.exports.export import forget_exports
 from asoreconcile.azure.reconcile.identity.duplicates import look_around, rivals_of
-from asoreconcile.azure.reconcile.identity.identity import identify, is_own
+from asoreconcile.azure.reconcile.identity.identity import is_own
 from asoreconcile.azure.reconcile.model.annotations import RECREATION
 from asoreconcile.azure.reconcile.model.coming_back import why_not_back
-from asoreconcile.azure.reconcile.model.decisions import ReconcileOutcome, Requeue
+from asoreconcile.azure.reconcile.model.decisions import Requeue
 from asoreconcile.azure.reconcile.model.drift_baseline import last_put_of
 from asoreconcile.azure.reconcile.model.never_shown import what_differs
 from asoreconcile.azure.reconcile.model.protection import why_held, why_held_by
@@ -40,23 +32,14 @@ from asoreconcile.azure.reconcile.model.recreation import (
     recreation_of,
 )
 from asoreconcile.azure.reconcile.model.standing import Act, Permit, may
-from asoreconcile.azure.reconcile.policies.permission import confirm_object
+from asoreconcile.azure.reconcile.policies.requests import RefusedRequest
 from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
-from asoreconcile.azure.reconcile.state.memory import ObjectMemory
+from asoreconcile.azure.reconcile.scope.recorded_operation import (
+    note_refusal,
+)
 from asoreconcile.azure.reconcile.sync.desired import Desired, RenderedSpec
-from asoreconcile.azure.reconcile.sync.drift import is_moving
 from asoreconcile.azure.reconcile.sync.recreatable import UNDECLARED, why_not_recreated
-from asoreconcile.azure.reconcile.sync.rendering import bodies_of
-from asoreconcile.azure.reconcile.writes.deletion import (
-    record_delete,
-    seconds_until_believed,
-)
-from asoreconcile.azure.reconcile.writes.recorded_operation import (
-    clear_token,
-    running_operation,
-)
-from asoreconcile.azure.reconcile.writes.sending import send_delete
 from asoreconcile.base.errors import RetryError
 from asoreconcile.base.objects import JsonObject, status, uid_of
 from asoreconcile.base.printable import listed
@@ -65,21 +48,17 @@ _MOVING_SECONDS = 10.0
 _REFUSED = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.CONFLICT})
 
 
-def after_refusal(
-    scope: ReconcileScope,
-    refusal: ArmError,
-    rendered: RenderedSpec,
-    sent: Desired | None = None,
-) -> ReconcileOutcome | None:
+def recreate_if_asked(request: RefusedRequest) -> Requeue | None:
     """Start a recreation after a refused PUT, if a field cannot be changed and the
     object asks for recreation.
 
     The refusal may come at once or at the end of the operation. Return None if the
     refusal is to be shown; the condition then names the fields, and says why the
-    resource is kept. Parameters as of `_fixed_fields`. Raises as `_why_not`.
+    resource is kept. Raises as `why_kept`.
     """
+    scope, rendered = request.scope, request.rendered
     patcher = scope.patcher
-    fields = _fixed_fields(refusal, rendered, sent)
+    fields = _fixed_fields(request.error, rendered, request.desired)
     if not fields:
         return None
     named = listed([in_words_of_spec(path) for path in fields])
@@ -89,68 +68,20 @@ def after_refusal(
     )
     patcher.add_remark(text)
     if is_asked_for(patcher.annotations):
-        why = _why_not(scope, rendered)
+        why = why_kept(scope, rendered)
         if not why:
             text = f"{patcher.arm_id} is deleted and made again: Azure does not change "
             scope.log.warning("Recreating resource", armId=patcher.arm_id, reason=named)
             scope.event("Warning", RECREATES, text + named)
-            _record(patcher, scope.operator.record_key(), Stage.DELETING)
+            record_stage(patcher, scope.operator.record_key(), Stage.DELETING)
+            if request.is_immediate:
+                note_refusal(patcher, scope.memory)
             return Requeue()
         patcher.add_remark(f"it is not deleted and made again: {why}")
     return None
 
 
-def recreate(scope: ReconcileScope) -> ReconcileOutcome:
-    """Continue a recreation by one request that changes something, or one poll.
-
-    The DELETE is sent only while the resource differs from the spec, so that a resource
-    which was made again is not deleted. Raises ConditionError if Azure refuses the
-    DELETE; as `confirm_object`, `send_delete` and `raw_get`.
-    """
-    patcher, memory, clock = scope.patcher, scope.memory, scope.operator.clock
-    confirm_object(scope.operator, patcher)  # another manager may have gone on
-    recorded = recreation_of(patcher.obj, scope.operator.record_key)
-    token = running_operation(patcher, scope.operations, deleting=True)
-    if recorded is not None and token is not None:
-        early = memory.poll.due - clock.monotonic()
-        if early > 0:
-            return Requeue(early)
-        outcome = scope.connection.client.poll(token, memory.poll.progress)
-        if isinstance(outcome, Pending):
-            due = clock.monotonic() + outcome.delay_seconds
-            memory.poll = PollState(outcome.progress, due)
-            return Requeue(outcome.delay_seconds)
-        scope.operator.note_write(patcher.arm_id)
-        clear_token(patcher, memory)
-        if isinstance(outcome, Failed):
-            raise scope.errors.delete_failed(outcome.error)
-    if recorded is None or recorded.generation != patcher.generation:
-        return _give_up(
-            patcher, memory
-        )  # the spec was edited, so that its PUT comes first
-    have = scope.context.raw_get()
-    if have is None:
-        is_certain = scope.context.absence is Absence.CERTAIN
-        if not is_certain and seconds_until_believed(memory, clock.monotonic()) > 0:
-            return Requeue(_MOVING_SECONDS)
-        return _deleted(scope)
-    memory.perhaps_gone_since = None
-    if is_moving(have):
-        return Requeue(_MOVING_SECONDS)
-    last_put = last_put_of(patcher.annotations)
-    identity = identify(scope, scope.owner())
-    made = bodies_of(scope).render(identity, last_put).desired(last_put)
-    if not _differing_fields(made, have) or _why_not(scope, made.rendered):
-        return _give_up(patcher, memory)
-    answer = send_delete(scope)
-    if isinstance(answer, ResourceDeleted):
-        return _deleted(scope)
-    if isinstance(answer, ArmError):
-        raise scope.errors.delete_failed(answer)
-    return record_delete(scope, answer)
-
-
-def _why_not(scope: ReconcileScope, rendered: RenderedSpec) -> str:
+def why_kept(scope: ReconcileScope, rendered: RenderedSpec) -> str:
     """Return why the resource is not recreated, or "".
 
     Raises RetryError while objects are not listed yet, and the exceptions of
@@ -213,22 +144,7 @@ def _why_lost(scope: ReconcileScope, arm_id: str) -> str:
     return why
 
 
-def _deleted(scope: ReconcileScope) -> Requeue:
-    """Record that the resource is gone, and with it all children."""
-    scope.memory.perhaps_gone_since = None
-    forget_exports(scope.patcher, scope.memory)
-    _record(scope.patcher, scope.operator.record_key(), Stage.DELETED)
-    scope.wake_children()
-    return Requeue()
-
-
-def _give_up(patcher: PatchHelper, memory: ObjectMemory) -> Requeue:
-    clear_token(patcher, memory)
-    patcher.record({RECREATION: None})
-    return Requeue()
-
-
-def _record(patcher: PatchHelper, key: RecordKey, stage: Stage) -> None:
+def record_stage(patcher: PatchHelper, key: RecordKey, stage: Stage) -> None:
     record = Recreation(stage, patcher.generation)
     patcher.record({RECREATION: record.dumps(uid_of(patcher.obj), patcher.arm_id, key)})
 
@@ -259,7 +175,7 @@ def _fixed_fields(
         return []  # the refusal itself is shown
     if have is None:
         return []
-    differing = _differing_fields(sent, have)
+    differing = differing_fields(sent, have)
     fixed = immutable_among(patcher.version.arm_type, differing)
     return fixed or (differing if may_be else [])
 
@@ -274,7 +190,7 @@ def _is_bad_request(error: ArmError) -> bool:
     return error.status in _REFUSED
 
 
-def _differing_fields(sent: Desired, have: JsonObject) -> list[str]:
+def differing_fields(sent: Desired, have: JsonObject) -> list[str]:
     """Return the paths at which a PUT would change the resource."""
     found, _ = sent.compare(have)
     return what_differs(sent.maker.patcher.version, sent.own, have, found)[0]
