@@ -6,7 +6,6 @@ operation after it, `deleted` once Azure says that the resource is gone. If the 
 dies in between, the next process continues from the stored step. Rule: OW-6.
 """
 
-
 from asoreconcile.azure.arm.absence import Absence
 from asoreconcile.azure.arm.errors import ArmError
 from asoreconcile.azure.arm.outcomes import Failed, Pending, PollState
