@@ -13,7 +13,12 @@ from asoreconcile.azure.cmd.kind_names import kind_patterns, kinds_matching
 from asoreconcile.azure.cmd.terminal import fail, say_json, say_table
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.extensions.registry import builtin_sets
-from asoreconcile.azure.middleware.chain import ChainRow, Extensions, LinkRow
+from asoreconcile.azure.middleware.chain import (
+    ChainRow,
+    Extensions,
+    LinkRow,
+    check_names,
+)
 from asoreconcile.azure.middleware.discovery import load_sets
 from asoreconcile.azure.middleware.extension_set import ExtensionError
 from asoreconcile.base.objects import JsonObject
@@ -71,9 +76,13 @@ def list_extensions(
 
 def _composed(names: Sequence[str]) -> Extensions:
     try:
-        return Extensions.of_catalogue([*builtin_sets(), *load_sets(names)], builtin())
+        sets = [*builtin_sets(), *load_sets(names)]
+        made = Extensions.of_catalogue(sets, builtin())
+        # The operator checks only the sets of other packages when it starts.
+        check_names(sets, builtin())
     except ExtensionError as error:
         fail(error)
+    return made
 
 
 def _plain(row: ChainRow) -> JsonObject:

@@ -5,13 +5,23 @@ factory of `middleware.factories` and the factory's arguments. The first case of
 is the outermost. A kind has either a row or a module.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from functools import cache, reduce
 from importlib.resources import files
+from inspect import signature
 from operator import and_
 from typing import Any
 
 from asoreconcile.azure.arm.condition_error import Severity
+from asoreconcile.azure.catalogue.suggestions import hint
 from asoreconcile.azure.middleware.extension_points import (
     CLASSIFY_ERROR,
     EXPORT_SECRETS,
@@ -23,6 +33,7 @@ from asoreconcile.azure.middleware.extension_points import (
     Middleware,
 )
 from asoreconcile.azure.middleware.extension_set import (
+    ExtensionError,
     ExtensionSet,
     built_in,
     built_in_kind,
@@ -43,23 +54,82 @@ from asoreconcile.azure.middleware.factories import (
     reclassify,
     skip_import_if,
 )
+from asoreconcile.azure.middleware.stated_names import StatedPath, reading
 from asoreconcile.base import jsontext
 from asoreconcile.base.objects import JsonObject, dig
 
 _Factory = Callable[..., Middleware[Any, Any]]
 
 
-def sets_in(table: bytes) -> Iterator[ExtensionSet]:
-    """Yield the extension set of each row. Raises KeyError for an unknown factory, and
-    TypeError for arguments that the factory does not take.
+def sets_in(table: bytes, file: str = "cases.json") -> Iterator[ExtensionSet]:
+    """Yield the extension set of each row.
+
+    table: the text of a file. file: its name, for errors. Raises ExtensionError with
+    file, row and nearest name for a row that no factory accepts.
     """
-    for name, row in jsontext.loads(table).items():
-        made = built_in(*name.split("."))
-        for case in row["cases"]:
-            for factory, arguments in case.items():
-                point, make = _FACTORIES[factory]
-                made.on(point, defined=f"{__name__}:{name}")(make(**arguments))
-        yield made
+    try:
+        rows = jsontext.loads(table)
+        _members(rows, file)
+    except jsontext.JSONDecodeError as error:
+        raise ExtensionError(f"{file} is not JSON: {error}") from error
+    for name, row in rows.items():
+        try:
+            yield _set_of(name, row)
+        except (ExtensionError, ValueError, TypeError, re.error) as error:
+            raise ExtensionError(f"{file}, row {name!r}: {error}") from error
+
+
+def _set_of(name: str, row: JsonObject) -> ExtensionSet:
+    """Return the set of one row. Raises ExtensionError, and the errors of factories."""
+    group, kind = _kind_in(name)
+    _require_known(_members(row, "the row"), ("about", "cases"), "member")
+    made = built_in(group, kind)
+    cases = row.get("cases")
+    if not isinstance(cases, list):
+        raise ExtensionError("`cases` must be a list of factories with arguments")
+    for case in cases:
+        for factory, arguments in _members(case, "a case").items():
+            _members(arguments, f"the arguments of {factory}")
+            _require_known((factory,), _FACTORIES, "factory")
+            point, make = _FACTORIES[factory]
+            _require_known(arguments, _arguments_of(make), f"argument of {factory}")
+            made.on(point, defined=f"{__name__}:{name}")(make(**arguments))
+    return made
+
+
+def _kind_in(text: Any) -> tuple[str, str]:
+    """Return group and kind. Raises ExtensionError."""
+    group, dot, kind = str(text).partition(".")
+    if not dot:
+        raise ExtensionError(f"{text!r} must be a kind, such as network.RouteTable")
+    return group, kind
+
+
+def _members(value: Any, what: str) -> JsonObject:
+    if not isinstance(value, dict):
+        raise ExtensionError(f"{what} must be a JSON object, and is {value!r}")
+    return value
+
+
+def _require_known(names: Iterable[str], known: Collection[str], what: str) -> None:
+    """Make sure that each name is known. Raises ExtensionError with the nearest one."""
+    for name in names:
+        if name not in known:
+            near = hint(name, known) or f"; there are {', '.join(sorted(known))}"
+            raise ExtensionError(f"there is no {what} {name!r}{near}")
+
+
+def _arguments_of(make: "_Factory") -> set[str]:
+    """Return the names of the arguments of a factory."""
+    found = {
+        name
+        for name, one in signature(make).parameters.items()
+        if one.kind is not one.VAR_KEYWORD
+    }
+    more = _FURTHER.get(make)
+    if callable(more):
+        found |= _arguments_of(more)
+    return found | set(more if isinstance(more, Mapping) else ())
 
 
 @cache
@@ -72,15 +142,22 @@ def _shapes() -> Mapping[str, Mapping[str, ChildShape]]:
 def _reclassify(
     *, severity: Severity = "Warning", **conditions: Sequence[str]
 ) -> Middleware[Any, Any]:
+    for name, texts in conditions.items():
+        if isinstance(texts, str):
+            raise ExtensionError(f"{name} is the text {texts!r}, and must be a list")
+    if not conditions:
+        raise ExtensionError(f"reclassify needs one of {', '.join(_CONDITIONS)}")
     matches = [_CONDITIONS[name](*texts) for name, texts in conditions.items()]
     return reclassify(reduce(and_, matches), severity=severity)
 
 
 def _of_owner(*, owner: str, **rest: Any) -> Middleware[Any, Any]:
-    return block_unless_owner_state(built_in_kind(*owner.split(".")), **rest)
+    return block_unless_owner_state(built_in_kind(*_kind_in(owner)), **rest)
 
 
 def _keep_children(*, shapes: str, rule: str, **rest: Any) -> Middleware[Any, Any]:
+    _require_known((shapes,), _shapes(), "shape of children")
+    _require_known((rule,), ChildMerge.__members__, "rule of children")
     return keep_children(shapes=_shapes()[shapes], rule=ChildMerge[rule], **rest)
 
 
@@ -115,7 +192,10 @@ def _skip_import(
             return found is not None and bool(found == dig(obj, default))
         return (str(found) if exact_case else str(found).lower()) in values
 
-    return skip_import_if(reason, is_unwanted, before_reading=before_reading)
+    if isinstance(values, str):
+        raise ExtensionError(f"values is the text {values!r}, and must be a list")
+    made = skip_import_if(reason, is_unwanted, before_reading=before_reading)
+    return reading(made, *map(StatedPath, filter(None, (path, default))))
 
 
 _CONDITIONS: Mapping[str, Callable[..., ErrorMatch]] = {
@@ -132,4 +212,11 @@ _FACTORIES: Mapping[str, tuple[ExtensionPoint[Any, Any], _Factory]] = {
     "keep_children": (MODIFY_PAYLOAD, _keep_children),
     "reclassify": (CLASSIFY_ERROR, _reclassify),
     "skip_import": (IMPORT, _skip_import),
+}
+# The arguments that a factory of this module passes on.
+_FURTHER: Mapping[_Factory, _Factory | Mapping[str, object]] = {
+    _of_owner: block_unless_owner_state,
+    _keep_children: keep_children,
+    _export_keys: export_keys,
+    _reclassify: _CONDITIONS,
 }

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 import attrs
 
 from asoreconcile.azure.catalogue.kinds import Catalogue
+from asoreconcile.azure.catalogue.suggestions import hint
 from asoreconcile.azure.middleware.context import SuboperationPending
 from asoreconcile.azure.middleware.extension_points import (
     POINTS,
@@ -25,10 +26,12 @@ from asoreconcile.azure.middleware.extension_set import (
     ANY_ARM_KIND,
     ANY_KIND,
     API_LEVEL,
+    BUILT_IN_ORDER,
     Extension,
     ExtensionError,
     ExtensionSet,
 )
+from asoreconcile.azure.middleware.stated_names import unknown_names
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.log import Logger
 from asoreconcile.base.objects import GroupKind
@@ -140,15 +143,23 @@ class Extensions:
         ends: Ends = _OWN,
         metrics: "ExtensionMetrics | None" = None,
     ) -> "Extensions":
-        """Compose the sets for all kinds of a catalogue. Raises as `compose`."""
+        """Compose the sets for all kinds of a catalogue.
+
+        Raises ExtensionError as `compose`, and for owners and paths that a set of
+        another package states and the catalogue lacks; a test checks the built-in sets.
+        """
         kinds = list(catalogue.kinds())
-        return cls.compose(
+        sets = tuple(sets)
+        made = cls.compose(
             sets,
             kinds=[kind.group_kind for kind in kinds],
             without_arm=[kind.group_kind for kind in kinds if not kind.is_arm],
             ends=ends,
             metrics=metrics,
         )
+        # The schemas of all kinds with extensions would be loaded at each start.
+        check_names((one for one in sets if one.order > BUILT_IN_ORDER), catalogue)
+        return made
 
     def chain(
         self, point: ExtensionPoint[Req, Res], kind: GroupKind
@@ -164,6 +175,20 @@ class Extensions:
     def describe(self) -> tuple[ChainRow, ...]:
         """Return every chain that has links, by kind and point."""
         return self._rows
+
+
+def check_names(sets: Iterable[ExtensionSet], catalogue: Catalogue) -> None:
+    """Make sure that the owners and paths that factories state are in the catalogue.
+    Raises ExtensionError with all that are not.
+    """
+    problems = [
+        f"extension {link.name} ({link.defined}, set {one.name}): {why}"
+        for one in sets
+        for link in one.freeze()
+        for why in unknown_names(link, catalogue)
+    ]
+    if problems:
+        raise ExtensionError("; ".join(problems))
 
 
 def _require_sound(
@@ -182,10 +207,15 @@ def _require_sound(
                 f"extension set {one.name!r} is written for api level {one.api}, "
                 f"this is {API_LEVEL}"
             )
-        unknown = {link.kind for link in one.freeze()} - known - _ANY
+        unknown = {
+            (link.kind, link.defined)
+            for link in one.freeze()
+            if link.kind not in known | _ANY
+        }
         problems += [
-            f"extension set {one.name!r} names {kind}, which is no known kind"
-            for kind in sorted(unknown)
+            f"extension set {one.name!r} ({defined}) names {kind}, which is no known "
+            f"kind{hint(str(kind), map(str, known))}"
+            for kind, defined in sorted(unknown)
         ]
         problems += [
             f"extension {link.name} of set {one.name!r} would not reach "

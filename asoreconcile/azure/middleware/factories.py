@@ -19,6 +19,7 @@ from asoreconcile.azure.middleware.children import (
     writable,
 )
 from asoreconcile.azure.middleware.extension_points import Middleware, named
+from asoreconcile.azure.middleware.extension_set import ExtensionError
 from asoreconcile.azure.middleware.requests import (
     Block,
     ClassifyError,
@@ -36,6 +37,11 @@ from asoreconcile.azure.middleware.secret_exporters import (
     export_keys,
     export_status,
     requested,
+)
+from asoreconcile.azure.middleware.stated_names import (
+    StatedPath,
+    checked_message,
+    reading,
 )
 from asoreconcile.base.objects import GroupKind, JsonObject, dig, gvk_of, metadata
 
@@ -147,7 +153,11 @@ def block_unless_state(
     path: dotted, from the object's root (`status.provisioningState`).
     states: in lower case; Azure's letter case is ignored.
     message: may contain `{state}` and `{name}`.
+
+    Raises ExtensionError for a state that is not in lower case, and for a message with
+    another field.
     """
+    _require_lower(states)
     check = _gate(path, lambda state: state.lower() not in states, message)
     return named(check, f"block_unless_state({path})")
 
@@ -155,9 +165,10 @@ def block_unless_state(
 def block_if_state(
     path: str, states: Collection[str], *, message: str = _BUSY
 ) -> Middleware[PreReconcile, PreResult]:
-    """Return a check that blocks in the given states; parameters as
+    """Return a check that blocks in the given states; parameters and errors as
     `block_unless_state`.
     """
+    _require_lower(states)
     check = _gate(path, lambda state: state.lower() in states, message)
     return named(check, f"block_if_state({path})")
 
@@ -175,7 +186,13 @@ def block_unless_owner_state(
     owner: the kind of owner that is checked; other owners are ignored.
     path: path of the state from the owner's root.
     exact_case: if true, `states` are compared with letter case.
+
+    Raises ExtensionError as `block_unless_state`. A start with an owner that is not one
+    of the child's, or with a path that the owner lacks, is refused.
     """
+    if not exact_case:
+        _require_lower(states)
+    checked_message(message, "state", "name")
 
     def check(
         req: PreReconcileOwner, call_next: Callable[[PreReconcileOwner], PreResult], /
@@ -189,12 +206,26 @@ def block_unless_owner_state(
             return call_next(req)
         return Block(_with_state(message, req.owner, state))
 
-    return named(check, f"block_unless_owner_state({owner.kind}, {path})")
+    found = reading(check, StatedPath(path, owner))
+    return named(found, f"block_unless_owner_state({owner.kind}, {path})")
+
+
+def _require_lower(states: Collection[str]) -> None:
+    if isinstance(states, str):
+        raise ExtensionError(f"states is the text {states!r}, and must be a list")
+    for state in states:
+        if state != state.lower():
+            raise ExtensionError(
+                f"state {state!r} is never met, as states are compared in lower case: "
+                f"write {state.lower()!r}"
+            )
 
 
 def _gate(
     path: str, blocks: Callable[[str], bool], message: str
 ) -> Middleware[PreReconcile, PreResult]:
+    checked_message(message, "state", "name")
+
     def check(
         req: PreReconcile, call_next: Callable[[PreReconcile], PreResult], /
     ) -> PreResult:
@@ -203,7 +234,7 @@ def _gate(
             return Block(_with_state(message, req.obj, state))
         return call_next(req)
 
-    return check
+    return reading(check, StatedPath(path))
 
 
 def _state(obj: JsonObject, path: str) -> str:

@@ -16,6 +16,7 @@ from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.middleware.context import KeptAs
 from asoreconcile.azure.middleware.extension_points import Middleware, named
 from asoreconcile.azure.middleware.requests import Export, ExportSecrets, SecretExport
+from asoreconcile.azure.middleware.stated_names import StatedPath, reading
 from asoreconcile.base.objects import JsonObject, dig
 
 _DESTINATIONS = "spec.operatorSpec.secrets"
@@ -93,7 +94,8 @@ def export_status(
         # If no key is requested, a change of the status must not cause an export.
         return call_next(req).merge(attrs.evolve(mine, uses_status=bool(wanted)))
 
-    return named(export, f"export_status({', '.join(keys)})")
+    paths = [StatedPath(one) for one in keys.values() if isinstance(one, str)]
+    return named(reading(export, *paths), f"export_status({', '.join(keys)})")
 
 
 def requested(req: ExportSecrets, keys: Iterable[str]) -> frozenset[str]:
