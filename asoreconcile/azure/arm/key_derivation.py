@@ -110,7 +110,7 @@ def _is_ordinary(text: bytes) -> bool:
 
 
 class _NotDerError(Exception):
-    """A text is no DER."""
+    """A text is not DER."""
 
 
 @attrs.frozen
@@ -148,7 +148,7 @@ class _Reader:
     _left: int = _MOST_ELEMENTS
 
     def work(self, elements: Sequence[_Element], depth: int) -> Derivation:
-        """Return the work of all algorithms in these values, and of what they hold."""
+        """Return the work of all algorithms in these values, at any depth."""
         found = self._of_algorithm(elements)
         for inside in self._within(elements, depth):
             found += self.work(inside, depth + 1)

@@ -14,7 +14,7 @@ from asoreconcile.azure.arm.key_content import opened
 from asoreconcile.azure.arm.key_files import MOST_BYTES, UnusableKeyError
 from asoreconcile.base import jsontext
 
-# Beside the derivation itself: the parts of the file, and OpenSSL's own tables.
+# In addition to the derivation: the parts of the file, and OpenSSL's own tables.
 _MORE_BYTES = 64 * 1024 * 1024
 
 

@@ -6,7 +6,8 @@ by semicolons. A window is a cron expression, a duration and a time zone, as in
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from functools import lru_cache
 
@@ -123,6 +124,10 @@ _CRON_FIELDS = 5
 _LEAST, _MOST = timedelta(minutes=1), timedelta(days=31)
 # 29 February comes after eight years at the latest.
 _LONGEST_SEARCH = 8 * 366
+# No clock changes by more in our time.
+_CLOCK_CHANGE = timedelta(hours=3)
+_EARLY, _LATE = (3, 0), (21, 0)
+MOST_WINDOWS = 20
 EXAMPLE = "0 2 * * sat 4h Europe/Berlin"
 
 
@@ -140,35 +145,57 @@ class Window:
 
     def is_open(self, now: datetime) -> bool:
         """Return whether a time is within the window. now: a time with its zone."""
-        here = now.astimezone(self.zone).date()
+        local = now.astimezone(self.zone).replace(tzinfo=None)
         # Two days more than needed, as local days differ in length.
-        days = self.duration.days + 2
-        return any(
-            start <= now < start + self.duration
-            for back in range(days + 1)
-            for start in self._starts_on(here - timedelta(days=back))
-        )
+        for back in range(-1, self.duration.days + 2):
+            day = local.date() - timedelta(days=back)
+            starts = [s for s in self._near(day, local) if s <= now]
+            if starts:
+                # An earlier start ends earlier.
+                return now < max(starts) + self.duration
+        return False
 
     def next_start(self, now: datetime) -> datetime | None:
         """Return the first start after a time, in UTC; None if no window starts
         within eight years.
         """
-        here = now.astimezone(self.zone).date()
+        local = now.astimezone(self.zone).replace(tzinfo=None)
         for ahead in range(-1, _LONGEST_SEARCH):
-            day = here + timedelta(days=ahead)
-            later = [start for start in self._starts_on(day) if start > now]
+            day = local.date() + timedelta(days=ahead)
+            later = [start for start in self._near(day, local) if start > now]
             if later:
                 return min(later)
         return None
 
-    def _starts_on(self, day: date) -> Iterator[datetime]:
+    def _near(self, day: date, local: datetime) -> list[datetime]:
+        """Return the starts of a day that may be the last before a local time, or the
+        first after it, in UTC.
+
+        A day may have a start each minute, so it is not enough to look at few days.
+        """
         if not self.cron.is_on(day):
-            return
-        for hour, minute in self.cron.times:
-            local = datetime(
+            return []
+        # The starts of a day are in the order of their local times, except within a
+        # change of the clock.
+        times = self.cron.times
+        first, last = 0, len(times)
+        near = [local + shift for shift in (-_CLOCK_CHANGE, _CLOCK_CHANGE)]
+        if near[0].date() == day:
+            first = bisect_left(times, (near[0].hour, near[0].minute))
+        elif near[0].date() > day:
+            first = bisect_left(times, _LATE)
+        if near[1].date() == day:
+            last = bisect_right(times, (near[1].hour, near[1].minute))
+        elif near[1].date() < day:
+            last = bisect_right(times, _EARLY)
+        # One more on either side, which is next if none is within the change.
+        chosen = times[max(first - 1, 0) : last + 1]
+        return [
+            datetime(
                 day.year, day.month, day.day, hour, minute, tzinfo=self.zone
-            )
-            yield local.astimezone(UTC)
+            ).astimezone(UTC)
+            for hour, minute in chosen
+        ]
 
 
 def opens_at(windows: Sequence[Window], now: datetime) -> datetime | None:
@@ -189,6 +216,11 @@ def parse_windows(text: str) -> tuple[Window, ...]:
     parts = [part for part in text.split(";") if part.strip()]
     if not parts:
         raise WindowError(f"names no window: write it as {EXAMPLE!r}")
+    if len(parts) > MOST_WINDOWS:
+        raise WindowError(
+            f"names {len(parts)} windows, and at most {MOST_WINDOWS} are allowed: one "
+            "cron expression may list several times and days"
+        )
     return tuple(_window(part.split()) for part in parts)
 
 

@@ -1,4 +1,4 @@
-"""Keys whose opening would take minutes: refused, or opened in a bounded process."""
+"""Keys that take minutes to open are refused, or opened in a bounded process."""
 
 import base64
 import hashlib
@@ -179,7 +179,7 @@ def with_long_primes():
         pytest.param(with_long_primes, id="long primes"),
     ],
 )
-def test_what_no_number_shows_is_ended_after_its_time(content, monkeypatch):
+def test_work_that_no_number_shows_is_ended_after_its_time(content, monkeypatch):
     monkeypatch.setattr(key_files, "CPU_SECONDS", 1)
     assert derivation_of(content()).rounds < 10
     began = time.process_time()

@@ -1,6 +1,7 @@
 """When maintenance windows are open, and which texts name none."""
 
 import random
+import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -141,3 +142,70 @@ def test_ow7_the_times_of_a_day(fields, times):
 def test_ow7_a_field_that_is_no_number_is_told():
     with pytest.raises(WindowError, match="is no minute"):
         parse_cron(["x", "*", "*", "*", "*"])
+
+
+def all_starts(window, day):
+    return [
+        datetime(day.year, day.month, day.day, h, m, tzinfo=window.zone).astimezone(UTC)
+        for h, m in window.cron.times
+        if window.cron.is_on(day)
+    ]
+
+
+ZONES = ["UTC", "Europe/Berlin", "America/St_Johns", "Africa/Cairo", "Asia/Kolkata"]
+# Changes of the clocks of these zones, and quiet days.
+TIMES = ["2026-03-29", "2026-10-25", "2026-03-08", "2026-04-24", "2026-11-01"]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_windows_are_found_as_by_looking_at_every_start(seed):
+    chance = random.Random(seed)
+    fields = [
+        chance.choice(["*", "*/7", "0", "30", "0,59"]),
+        chance.choice(["*", "*/5", "0", "1,2,3", "23", "22-23"]),
+        chance.choice(["*", "*", "1-15", "29"]),
+        "*",
+        chance.choice(["*", "*", "sun", "mon-fri"]),
+    ]
+    duration = chance.choice(["1m", "59m", "4h", "26h", "100h"])
+    zone = chance.choice(ZONES)
+    (window,) = parse_windows(f"{' '.join(fields)} {duration} {zone}")
+    for _ in range(12):
+        now = datetime.fromisoformat(chance.choice(TIMES)).replace(tzinfo=UTC)
+        now += timedelta(minutes=chance.randint(-2000, 2000))
+        here = now.astimezone(window.zone).date()
+        starts = [
+            start
+            for shift in range(-35, 35)
+            for start in all_starts(window, here + timedelta(days=shift))
+        ]
+        is_open = any(s <= now < s + window.duration for s in starts)
+        assert window.is_open(now) == is_open, (fields, duration, zone, now)
+        later = [start for start in starts if start > now]
+        if later:
+            assert window.next_start(now) == min(later), (fields, zone, now)
+
+
+def test_twenty_windows_are_the_most():
+    one = "0 2 * * sat 4h"
+    assert len(parse_windows("; ".join([one] * 20))) == 20
+    with pytest.raises(WindowError, match="names 21 windows, and at most 20"):
+        parse_windows("; ".join([one] * 21))
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        "* * * * * 744h Europe/Berlin",
+        "* * 29 2 * 744h Europe/Berlin",
+        "* * 29 2 * 1m Europe/Berlin",
+        "1-59,2-59,3-59 0-23,0-23 1-31,1-31 1-12 0-7 744h Asia/Kolkata",
+    ],
+)
+def test_the_most_windows_are_evaluated_in_little_time(one):
+    text = "; ".join([one] * 20)
+    began = time.process_time()
+    windows = parse_windows(text)
+    for month in range(1, 6):
+        opens_at(windows, datetime(2026, month, 1, 12, tzinfo=UTC))
+    assert time.process_time() - began < 2.0  # 4 s for one evaluation before
