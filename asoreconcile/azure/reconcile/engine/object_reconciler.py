@@ -32,7 +32,6 @@ from asoreconcile.azure.reconcile.model.conditions import (
     succeeded,
 )
 from asoreconcile.azure.reconcile.model.decisions import (
-    AT_ONCE_SECONDS,
     IN_PROGRESS_PRIORITY,
     Keep,
     ReconcileOutcome,
@@ -40,7 +39,12 @@ from asoreconcile.azure.reconcile.model.decisions import (
     Stop,
     Succeeded,
 )
+from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
 from asoreconcile.azure.reconcile.policies import order
+from asoreconcile.azure.reconcile.scope.next_look import (
+    seconds_after_failure,
+    seconds_until_next_sync,
+)
 from asoreconcile.azure.reconcile.scope.patch_helper import (
     GoneError,
     PatchHelper,
@@ -58,7 +62,6 @@ from asoreconcile.base.log import Logger, bound
 from asoreconcile.base.objects import (
     JsonObject,
     ObjectKey,
-    generation,
     is_deleting,
     key_of,
     uid_of,
@@ -132,7 +135,7 @@ class ObjectReconciler(ABC):
     def _reconcile(self, scope: ReconcileScope) -> Result:
         try:
             outcome = self.run(scope)
-            if isinstance(outcome, Succeeded) and scope.asked:
+            if scope.asked and _is_handled(scope, outcome):
                 scope.patcher.annotate({RECONCILED_AT: scope.asked})
             # Before the status: the record of a PUT is in the cluster before Ready is
             # shown.
@@ -201,8 +204,8 @@ class ObjectReconciler(ABC):
             case Succeeded(resync_seconds=resync):
                 scope.patcher.set_ready(succeeded(scope.patcher.generation))
                 if isinstance(resync, Keep):
-                    period = scope.sync_period_seconds
-                    resync = self._kind.requeue_backoff.resync(period)
+                    mode = SyncMode.PUT
+                    resync = seconds_until_next_sync(scope, mode, was_synced=True)
                 result = Result(requeue_after_seconds=resync, priority=LOW_PRIORITY)
                 result = self._commit(scope, result)
                 # Only once the status is stored: until then a retry must not PUT again.
@@ -227,10 +230,11 @@ class ObjectReconciler(ABC):
             patcher.set_ready(shown)
         is_repeated = find_ready(patcher.status["conditions"]) == before
         seconds = memory.record_failure(self._operator.clock.monotonic())
-        delay = self._kind.requeue_backoff.failed(memory, error)
-        # A failure of an older spec, or of older values in it, is retried at once (D5).
-        if error.is_outdated or patcher.generation != generation(patcher.obj):
-            delay = min(delay, AT_ONCE_SECONDS)
+        # A value of `reconcile-at` is attempted once; a failure before the PUT is
+        # retried.
+        if scope.asked and (scope.is_attempted or error.severity == "Error"):
+            patcher.annotate({RECONCILED_AT: scope.asked})
+        delay = seconds_after_failure(scope, error)
         log = scope.log.info if error.severity == "Info" else scope.log.warning
         log(
             "Reconcile failed" if error.severity != "Info" else "Reconcile waits",
@@ -295,6 +299,16 @@ class ObjectReconciler(ABC):
                     "Status refused; its conditions alone", reason=str(error)
                 )
             patcher.drop_observed(stored=stored)
+
+
+def _is_handled(scope: ReconcileScope, outcome: ReconcileOutcome) -> bool:
+    """Return whether a value of `reconcile-at` has had its attempt: the object is in
+    order, or Azure has accepted its PUT. A recreation goes on.
+    """
+    if isinstance(outcome, Succeeded):
+        return True
+    is_accepted = scope.is_attempted and scope.memory.accepted is not None
+    return is_accepted and not is_deleting(scope.patcher.obj)
 
 
 def _warn_of_stop(scope: ReconcileScope) -> None:

@@ -20,6 +20,8 @@ READY = "Ready"
 # Not in ASO. Present only while a sync in mode `report` has found drift.
 DRIFTED = "Drifted"
 # Not in ASO. Present while exported values could not be fetched again.
+# A resource that is gone from Azure, and is not created again now.
+GONE = "AzureResourceNotFound"
 EXPORT_REFUSED = "FailedWritingAdditionalKubernetesObjects"
 EXPORT_FAILED = "ExportFailed"
 # The reason if a check of an extension holds a PUT back.

@@ -30,6 +30,7 @@ SyncCause = Literal[
     "unchanged",  # nothing differs
     "resumed",  # nothing was read: another process synced it within the period
     "moving",  # the resource is in transition
+    "asked",  # a value of reconcile-at has lifted a pause
     "changed",  # a Secret, ConfigMap or reference is another than at the last PUT
     "gone",  # Azure does not have the resource
     "drift",  # a declared value differs

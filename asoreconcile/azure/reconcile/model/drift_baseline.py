@@ -223,13 +223,15 @@ class RepairAttempts:
     pending: marks of differences that the last PUT should repair. repairs: number of
     PUTs for each place (`place_of`): another writer may set another value each time.
     at: time of the last PUT, in `Clock.monotonic` seconds. calm:
-    number of syncs in a row since then that found no difference.
+    number of syncs in a row since then that found no difference. paused_until: end of
+    the pause in which no PUT is sent, by the same clock; None outside such a pause.
     """
 
     pending: frozenset[str] = frozenset()
     repairs: Mapping[str, int] = _NONE
     at: float = 0.0
     calm: int = 0
+    paused_until: float | None = None
 
     def started(
         self, found: frozenset[str], places: Iterable[str], *, at: float

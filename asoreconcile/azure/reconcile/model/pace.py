@@ -32,6 +32,8 @@ from asoreconcile.resources.values import parse_duration_text
 
 OUTSIDE_WINDOW = "OutsideMaintenanceWindow"
 PAUSED_REASON = "Paused"
+# Between two values of `reconcile-at` that lift a wait.
+ASKED_SECONDS = 60.0
 _LEAST_SECONDS = 60.0
 _NEVER = "never"
 
@@ -131,17 +133,33 @@ class Closed:
     until: datetime | None
     why: str
 
+    @property
+    def waits_for(self) -> str:
+        """Return what a change waits for, in words."""
+        if self.until is None:
+            return "a maintenance window that can be read"
+        return f"the maintenance window that opens at {_shown(self.until)}"
+
+
+def _shown(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%dT%H:%M:%SZ}"
+
 
 def closed_at(
-    now: datetime, own: Mapping[str, str], inherited: Mapping[str, str]
+    now: datetime,
+    own: Mapping[str, str],
+    inherited: Mapping[str, str],
+    *,
+    is_asked: bool,
 ) -> Closed | None:
     """Return why nothing may be changed now; None if it may.
 
-    now: a time with its zone. Windows that cannot be read count as closed, because
+    now: a time with its zone. is_asked: whether a value of `reconcile-at` is attempted,
+    which lifts the windows. Windows that cannot be read count as closed, because
     their author meant to forbid changes at some time.
     """
     stated = MAINTENANCE_WINDOWS_ROW.stated(own, inherited)
-    if not stated or unhandled_request(own):
+    if not stated or is_asked:
         return None
     text = stated[0].text
     override = f"To change it now, set {RECONCILE_AT} to a new value"
@@ -152,7 +170,7 @@ def closed_at(
         return None
     return Closed(
         opens,
-        f"nothing is changed in Azure until {opens:%Y-%m-%dT%H:%M:%SZ}, when the next "
+        f"nothing is changed in Azure until {_shown(opens)}, when the next "
         f"window of {MAINTENANCE_WINDOWS} opens. {override}",
     )
 

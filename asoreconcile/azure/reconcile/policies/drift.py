@@ -61,9 +61,13 @@ def sync(intent: Intent) -> Look | None:
         is_period_over=is_period_over(age, period),
         is_ready=intent.is_ready,
         moving_seconds=scope.began - (memory.moving_since or scope.began),
+        is_asked=bool(scope.asked),
+        waits_for="" if scope.closed is None else scope.closed.waits_for,
         is_first_read=memory.read_at is None,
     )
     seen = look(intent.rendered, facts, now=today, listed=shown)
+    if CountSync("asked", is_put=True) in seen.decided.effects:
+        memory.lifted_at = scope.began
     is_moving = CountSync("moving") in seen.decided.effects
     memory.moving_since = (memory.moving_since or scope.began) if is_moving else None
     if seen.is_list_wrong:

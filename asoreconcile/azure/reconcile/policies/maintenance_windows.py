@@ -29,9 +29,13 @@ def window_open(write: WriteRequest) -> None:
     """Make sure that the object may be changed in Azure now. Raises ConditionError
     `OutsideMaintenanceWindow`.
     """
-    patcher, now = write.scope.patcher, write.scope.operator.clock.now()
-    closed = closed_at(now, patcher.annotations, write.inherited)
+    scope, now = write.scope, write.scope.operator.clock.now()
+    patcher = scope.patcher
+    closed = closed_at(now, patcher.annotations, write.inherited, is_asked=False)
     if closed is None:
+        return
+    if scope.asked:
+        scope.memory.lifted_at = scope.began
         return
     wait = _LONGEST_WAIT_SECONDS
     if closed.until is not None:

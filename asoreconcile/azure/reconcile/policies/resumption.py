@@ -6,7 +6,10 @@ from asoreconcile.azure.reconcile.exports.export import is_as_left
 from asoreconcile.azure.reconcile.model.decisions import Succeeded
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
 from asoreconcile.azure.reconcile.policies.requests import Intent
-from asoreconcile.azure.reconcile.scope.next_sync import seconds_after_resumption
+from asoreconcile.azure.reconcile.scope.next_look import (
+    is_repair_awaited,
+    seconds_after_resumption,
+)
 from asoreconcile.azure.reconcile.sync.put_record import seconds_since_put
 
 
@@ -29,6 +32,9 @@ def resume(intent: Intent) -> Succeeded | None:
     if last_put is None or not last_put.rest:
         return None
     if not intent.is_recorded or last_put.notes != intent.rendered.notes:
+        return None
+    # A difference may wait for a window that opened meanwhile.
+    if is_repair_awaited(scope) and (scope.has_pace or not scope.sync_period_seconds):
         return None
     # Exports may have been changed while no process ran: the look repairs them.
     if not is_as_left(operator, scope.patcher.obj):

@@ -4,6 +4,7 @@ uses.
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from datetime import datetime
 from functools import cached_property, partial
 from typing import Any, Literal, cast
 
@@ -40,6 +41,7 @@ from asoreconcile.azure.reconcile.model.merge_rules import (
 from asoreconcile.azure.reconcile.model.merged_body import MergeRules
 from asoreconcile.azure.reconcile.model.owner import Objects, Owner, resolve_owner
 from asoreconcile.azure.reconcile.model.pace import (
+    ASKED_SECONDS,
     PACE,
     Closed,
     closed_at,
@@ -80,8 +82,9 @@ class ReconcileScope:
     objects; reads of them are recorded. began: start of the reconcile, in
     `Clock.monotonic` seconds.
     is_checked: whether extensions have permitted the writes of this reconcile (kinds
-    without ARM). permit: function of that name in `ReconcileContext`. A part that costs
-    a request or needs a credential is made when a step first uses it (D18).
+    without ARM). is_attempted: whether a PUT of the resource was sent. permit: function
+    of that name in `ReconcileContext`. A part that costs a request or needs a
+    credential is made when a step first uses it (D18).
     """
 
     operator: SharedDependencies
@@ -96,6 +99,7 @@ class ReconcileScope:
     _read_set: ReadSet
     is_checked: bool = attrs.field(default=False, init=False)
     permit: Callable[[], None] = attrs.field(default=lambda: None, init=False)
+    is_attempted: bool = attrs.field(default=False, init=False)
 
     @cached_property
     def namespace_annotations(self) -> Mapping[str, str]:
@@ -134,13 +138,37 @@ class ReconcileScope:
         if not self.has_pace:
             return None
         own, inherited = self.patcher.annotations, self.namespace_annotations
-        return closed_at(self.operator.clock.now(), own, inherited)
+        now, is_asked = self.operator.clock.now(), bool(self.asked)
+        return closed_at(now, own, inherited, is_asked=is_asked)
+
+    @property
+    def opens(self) -> datetime | None:
+        """The time at which the next maintenance window opens; None if something may be
+        changed now, or no window opens.
+        """
+        return None if self.closed is None else self.closed.until
 
     @cached_property
     def asked(self) -> str:
-        """The value of the annotation `reconcile-at` that this reconcile handles, or
+        """The value of the annotation `reconcile-at` that this reconcile attempts, or
         "".
         """
+        return "" if self.asked_wait_seconds else self._request
+
+    @cached_property
+    def asked_wait_seconds(self) -> float:
+        """The seconds until the present value of `reconcile-at` may be attempted; 0.0
+        if there is none, or at once.
+
+        Once a value has lifted a wait, the next one does so a minute later.
+        """
+        lifted = self.memory.lifted_at
+        if not self._request or lifted is None:
+            return 0.0
+        return max(lifted + ASKED_SECONDS - self.began, 0.0)
+
+    @cached_property
+    def _request(self) -> str:
         return unhandled_request(self.patcher.annotations) if self.has_pace else ""
 
     @cached_property

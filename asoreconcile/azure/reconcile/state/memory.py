@@ -106,6 +106,8 @@ class ObjectMemory:
     said_replaced_at: time of the last event that a PUT replaces foreign values, in
     monotonic seconds. read_at: time of the last read of the resource, in monotonic
     seconds; None before the first.
+    lifted_at: time at which a value of `reconcile-at` has last lifted a wait, in
+    monotonic seconds; None if none has.
     export_try: the last request for values that are exported to Secrets.
     repeated_exports: exports that were repeated because another writer has deleted or
     changed their Secrets.
@@ -136,6 +138,7 @@ class ObjectMemory:
     unknown_values: frozenset[str] = frozenset()
     content: str = ""
     read_at: float | None = None
+    lifted_at: float | None = None
     export_try: ExportTry | None = None
     repeated_exports: PutBudget = _WHOLE_BUDGET
     said_replaced_at: float | None = None

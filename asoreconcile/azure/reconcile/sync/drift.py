@@ -13,6 +13,7 @@ import attrs
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.azure.arm.provisioning_state import FAILURE, provisioning_state
 from asoreconcile.azure.reconcile.model.access import opens_access
+from asoreconcile.azure.reconcile.model.conditions import GONE
 from asoreconcile.azure.reconcile.model.decisions import (
     CountSync,
     Decision,
@@ -45,7 +46,6 @@ from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE, SyncMode, Un
 from asoreconcile.base.objects import JsonObject, dig
 from asoreconcile.base.printable import listed
 
-GONE = "AzureResourceNotFound"
 # After so many, another writer undoes each PUT, and the pauses between PUTs grow.
 _MOST_REPAIRS = 3
 _FIRST_PAUSE_SECONDS = 2 * 3600.0
@@ -84,7 +84,9 @@ class SyncFacts:
     was_there: whether the status shows that the resource has existed. unshown: the
     differences in `found` that only say that Azure never shows the value; empty if
     there is a record of a PUT. is_first_read: whether this process has not read the
-    resource before.
+    resource before. is_asked: whether a value of `reconcile-at` is attempted, which
+    ends pauses. waits_for: the maintenance window that a PUT waits for, in words, or
+    "".
     """
 
     mode: SyncMode
@@ -106,6 +108,8 @@ class SyncFacts:
     moving_seconds: float = 0.0
     unshown: Sequence[Difference] = ()
     is_first_read: bool = False
+    is_asked: bool = False
+    waits_for: str = ""
 
 
 def at_sync(facts: SyncFacts, put: Put) -> Decision:
@@ -137,7 +141,7 @@ def _at_sync(facts: SyncFacts, put: Put) -> Decision:
     if have is None:
         was_put = observed is not None or facts.was_there
         if facts.mode is SyncMode.REPORT and was_put:
-            return _gone()
+            return _gone(facts.waits_for)
         return Decision((CountSync("gone", is_put=True),), put)
     read = Read(have)
     if is_moving(have):
@@ -151,9 +155,12 @@ def _at_sync(facts: SyncFacts, put: Put) -> Decision:
         is_accepted = facts.is_ready or observed is not None
         return Decision(moving, read if is_accepted else put)
     if failed_state(have):
-        is_put = facts.is_period_over and facts.mode is SyncMode.COMPARE
+        is_put = facts.is_period_over or facts.is_asked
+        is_put = is_put and facts.mode is SyncMode.COMPARE
+        lifted = is_put and not facts.is_period_over
+        metric = CountSync("asked" if lifted else "failed", is_put=is_put)
         # A failed resource shows values that later reads must not be compared with.
-        return Decision((CountSync("failed", is_put=is_put),), put if is_put else read)
+        return Decision((metric,), put if is_put else read)
     if facts.is_forced and facts.mode is SyncMode.COMPARE:
         return Decision((CountSync("forced", is_put=True),), put)
     before = observed or attrs.evolve(put.record, at="")
@@ -197,21 +204,23 @@ def _at_sync(facts: SyncFacts, put: Put) -> Decision:
     return Decision((*_in_order(facts, learnt), CountSync("unchanged")), read)
 
 
-def _gone() -> Decision:
+def _gone(waits_for: str) -> Decision:
     """Return the decision to report a resource that Azure no longer has, without
-    creating it.
+    creating it. waits_for: see `SyncFacts`.
     """
-    text = "Azure no longer has the resource; left as it is"
+    text = f"Azure no longer has the resource; {_left(waits_for)}"
     effects = (
         SetDrifted(text),
         EmitEvent("Warning", "Drift", text),
         CountSync("gone"),
     )
+    waits = f"the resource is gone from Azure; {_left(waits_for)}"
     error = ConditionError(
-        "the resource is gone from Azure and is not created again: in sync mode report,"
-        " and outside maintenance windows, differences are only reported. If the mode "
-        f"is report, set {SYNC_MODE} to compare to have it created, or delete this "
-        "object",
+        waits
+        if waits_for
+        else "the resource is gone from Azure and is not created again: in sync mode "
+        f"report differences are only reported. Set {SYNC_MODE} to compare to have it "
+        "created, or delete this object",
         reason=GONE,
         retry=RetryClass.VERY_SLOW,
     )
@@ -256,6 +265,7 @@ def _repair(
     found, where = marks(open_) | vanished, _at(open_)
     places = vanished.union(map(place_of, open_))
     lasting: tuple[Effect, ...] = ()
+    is_early = False
     most_for = facts.repair_attempts.most_for
     fought = [one for one in open_ if most_for([place_of(one)]) >= _MOST_REPAIRS]
     repairs = most_for(places)
@@ -263,11 +273,14 @@ def _repair(
         lasting = drifted(_kept(facts, learnt.known), _undone(facts, _at(fought)))
         doubled = _FIRST_PAUSE_SECONDS * 2.0 ** min(repairs - _MOST_REPAIRS, 10)
         pause = min(doubled, _LONGEST_PAUSE_SECONDS)
-        is_early = facts.now - facts.repair_attempts.at < pause
+        until = facts.repair_attempts.at + pause
         # Another place than those of the fight is put at once.
-        if is_early and len(fought) == len(open_):
+        is_early = facts.now < until and len(fought) == len(open_)
+        if is_early and not facts.is_asked:
             read = Read(facts.have)
-            return Decision((*lasting, CountSync("drift")), read)
+            paused = attrs.evolve(facts.repair_attempts, paused_until=until)
+            kept = UpdateMemory(repair_attempts=paused)
+            return Decision((kept, *lasting, CountSync("drift")), read)
     attempts = facts.repair_attempts.started(found, places, at=facts.now)
     counted = UpdateMemory(repair_attempts=attempts)
     if not vanished and all(
@@ -277,7 +290,7 @@ def _repair(
         return Decision((counted, log, CountSync("confirm", is_put=True)), put)
     log = Log("warning", "Azure differs from the spec; putting again", where)
     event = EmitEvent("Warning", "Drift", f"Azure differs {where}; it is put again")
-    metric = CountSync("drift", is_put=True)
+    metric = CountSync("asked" if is_early else "drift", is_put=True)
     return Decision((counted, *lasting, log, event, metric), put)
 
 
@@ -310,7 +323,8 @@ def _report(
     if left:
         effects.append(_not_honoured(left))
     is_other = bool(others or vanished)
-    text = f"Azure differs {_at(others)}; left as it is" if is_other else ""
+    left_as_is = _left(facts.waits_for)
+    text = f"Azure differs {_at(others)}; {left_as_is}" if is_other else ""
     effects += drifted(_kept(facts, known), text)
     if is_other:
         effects += [EmitEvent("Warning", "Drift", text), CountSync("drift")]
@@ -324,11 +338,15 @@ def _undeclared(
     Azure stores differently.
     """
     noted = _in_order(facts, learnt)[1:]
+    if facts.undeclared is Undeclared.PUT and facts.waits_for:
+        # The value is not learnt: the PUT follows when the window opens.
+        held = f"{_undeclared_at(facts)}; {_left(facts.waits_for)}"
+        told = EmitEvent("Warning", "UndeclaredChange", held)
+        shown = drifted(_kept(facts, learnt.known), held)
+        return Decision((*shown, told, CountSync("undeclared")), read)
     if facts.undeclared is Undeclared.IGNORE:
         return Decision((*noted, CountSync("unchanged")), read)
-    at = listed(facts.changed, _SHOWN_PATHS)
-    where = f" at {at}" if at else "; see the status"
-    text = f"a value that the spec does not declare was changed in Azure{where}"
+    text = _undeclared_at(facts)
     undeclared = frozenset({UNDECLARED})
     attempts = facts.repair_attempts.started(undeclared, undeclared, at=facts.now)
     counted = UpdateMemory(repair_attempts=attempts)
@@ -342,6 +360,17 @@ def _undeclared(
     if is_put:
         return Decision((counted, event, CountSync("undeclared", is_put=True)), put)
     return Decision((counted, *noted, event, CountSync("undeclared")), read)
+
+
+def _undeclared_at(facts: SyncFacts) -> str:
+    at = listed(facts.changed, _SHOWN_PATHS)
+    where = f" at {at}" if at else "; see the status"
+    return f"a value that the spec does not declare was changed in Azure{where}"
+
+
+def _left(waits_for: str) -> str:
+    """Return what happens to a difference that no PUT is sent for now."""
+    return f"the PUT waits for {waits_for}" if waits_for else "left as it is"
 
 
 def after_own_put(

@@ -6,14 +6,13 @@ from datetime import UTC, datetime
 
 from asoreconcile.azure.middleware.declared import Declared
 from asoreconcile.azure.reconcile.model.annotations import LATEST_RECONCILED_GENERATION
-from asoreconcile.azure.reconcile.model.conditions import ready_of
+from asoreconcile.azure.reconcile.model.conditions import GONE, ready_of
 from asoreconcile.azure.reconcile.model.decisions import Put
 from asoreconcile.azure.reconcile.model.drift_baseline import DriftBaseline, last_put_of
 from asoreconcile.azure.reconcile.model.foreign_values import places_of
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
 from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
 from asoreconcile.azure.reconcile.sync.desired import Desired, RenderedSpec
-from asoreconcile.azure.reconcile.sync.drift import GONE
 from asoreconcile.base.objects import JsonObject
 
 _TIME = "%Y-%m-%dT%H:%M:%SZ"

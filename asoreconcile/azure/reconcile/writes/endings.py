@@ -22,7 +22,7 @@ from asoreconcile.azure.reconcile.model.standing import Act, Permit, may
 from asoreconcile.azure.reconcile.policies import order
 from asoreconcile.azure.reconcile.policies.phase import run
 from asoreconcile.azure.reconcile.policies.requests import SettleRequest
-from asoreconcile.azure.reconcile.scope.next_sync import seconds_until_next_sync
+from asoreconcile.azure.reconcile.scope.next_look import seconds_until_next_sync
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.scope.recorded_operation import clear_token
 from asoreconcile.azure.reconcile.sync.desired import Desired

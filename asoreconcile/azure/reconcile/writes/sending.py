@@ -67,6 +67,7 @@ def send_put(request: DecidedPut) -> PutResult | ArmError:
 def _sent(request: DecidedPut) -> ArmOutcome:
     """Send a PUT, and remember it if Azure accepts it. Raises ArmError."""
     scope, put = request.scope, request.put
+    scope.is_attempted = True
     memory, connection, parent_writes = (
         scope.memory,
         scope.connection,
