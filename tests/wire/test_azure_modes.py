@@ -91,7 +91,7 @@ def test_report_leaves_a_resource_gone_that_is_gone(world, reported):
     assert sync(world, reported) == []
     ready = world.ready(reported)
     assert (ready["status"], ready["reason"]) == ("False", "AzureResourceNotFound")
-    assert f"set {SYNC_MODE} to compare" in ready["message"]
+    assert f"Set {SYNC_MODE} to compare" in ready["message"]
     assert drifted(world, reported) == "Azure no longer has the resource; left as it is"
     assert ("vnet", "Warning", "Drift", drifted(world, reported)) in world.events
     world.restart()

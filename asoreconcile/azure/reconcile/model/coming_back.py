@@ -9,7 +9,11 @@ from datetime import datetime
 
 from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
 from asoreconcile.azure.reconcile.model.conditions import ready_of
-from asoreconcile.azure.reconcile.model.pace import closed_at, why_paused
+from asoreconcile.azure.reconcile.model.pace import (
+    closed_at,
+    unhandled_request,
+    why_paused,
+)
 from asoreconcile.azure.reconcile.model.policy import Policy, policy_of
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode, sync_mode_of
 from asoreconcile.base.objects import JsonObject, is_deleting
@@ -50,7 +54,7 @@ def why_not_back(
         return "whose sync mode only reports"
     if why_paused(own, inherited):
         return "which is paused"
-    if closed_at(now, own, inherited) is not None:
+    if closed_at(now, own, inherited, is_asked=bool(unhandled_request(own))):
         return "outside its maintenance windows"
     if ready.get("severity") == "Error" or ready.get("reason") in _WAITS:
         return f"which is not Ready ({ready.get('reason')})"

@@ -308,7 +308,11 @@ def test_what_comes_back_each_time_is_put_after_growing_pauses(times, pause):
     assert bool(shown) is (times >= 3)
     if pause:
         early = decide(**given, now=1000.0 + pause - 1.0)
-        assert early == Decision((*shown, CountSync("drift")), READ)
+        kept = UpdateMemory(attrs.evolve(tried, paused_until=1000.0 + pause))
+        assert early == Decision((kept, *shown, CountSync("drift")), READ)
+        asked = decide(**given, now=1000.0 + pause - 1.0, is_asked=True)
+        assert asked.then == PUT
+        assert CountSync("asked", is_put=True) in asked.effects
 
 
 @pytest.mark.parametrize(
