@@ -7,8 +7,10 @@ import pytest
 
 from asoreconcile.azure.reconcile.policies import (
     adoption,
+    checks,
     core,
     drift,
+    exports,
     foreign_values,
     order,
     put_budget,
@@ -93,6 +95,18 @@ def test_nothing_that_reads_azure_comes_before_resumption():
         "placeholders",
     }
     assert core.own_subscription not in before
+
+
+def test_a_right_is_asked_before_the_credential_and_azure_last():
+    phases = order.BEFORE_DELETE
+    assert phases.index(core.never_put) < phases.index(core.claimed_subscription)
+    assert phases[-1] is adoption.leave_anothers
+
+
+def test_an_export_comes_after_everything_that_may_fail():
+    _, after = split(order.SETTLED, exports.export_values)
+    assert after == (checks.tell_success,)
+    assert order.SETTLED[0] is core.own_id
 
 
 def split(phases, at):

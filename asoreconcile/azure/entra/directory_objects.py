@@ -71,8 +71,8 @@ from asoreconcile.azure.reconcile.model.existence import (
 )
 from asoreconcile.azure.reconcile.model.external_deletion import RECREATED
 from asoreconcile.azure.reconcile.model.instructions import CREDENTIAL_FROM_ROW
+from asoreconcile.azure.reconcile.policies.sole_manager import rivals_before_delete
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
-from asoreconcile.azure.reconcile.writes.deletion import rivals_before_delete
 from asoreconcile.base.objects import (
     JsonObject,
     ObjectKey,

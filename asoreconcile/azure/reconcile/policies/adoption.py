@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 import attrs
 
+from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
 from asoreconcile.azure.catalogue.status import status_of
 from asoreconcile.azure.middleware.context import ReconcileContext
 from asoreconcile.azure.reconcile.identity.recorded_claim import accept_claim
@@ -31,7 +32,12 @@ from asoreconcile.azure.reconcile.model.existence import (
 )
 from asoreconcile.azure.reconcile.model.never_shown import what_differs
 from asoreconcile.azure.reconcile.model.standing import Standing, is_ours
-from asoreconcile.azure.reconcile.policies.requests import DecidedPut, WriteRequest
+from asoreconcile.azure.reconcile.policies.requests import (
+    DecidedPut,
+    DeleteIntent,
+    LeftAlone,
+    WriteRequest,
+)
 from asoreconcile.azure.reconcile.scope.patch_helper import BEHIND_SECONDS, StaleError
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.sync.desired import Desired
@@ -163,3 +169,38 @@ def _what_changes(found: Iterable[Difference]) -> str:
         if paths
     ]
     return " and ".join(parts) or "changes nothing that Azure shows"
+
+
+def leave_anothers(intent: DeleteIntent) -> LeftAlone | None:
+    """Leave a resource which the PUT without an answer has not made, and which the
+    object may not take over.
+    """
+    scope = intent.scope
+    if scope.standing is not Standing.PERHAPS or not _is_of_another(scope):
+        return None
+    return LeftAlone(
+        f"{scope.patcher.arm_id} is left alone: it was there before, and no PUT of "
+        "this object has made it"
+    )
+
+
+def _is_of_another(scope: ReconcileScope) -> bool:
+    """Return whether Azure has a resource which the PUT without an answer has not made,
+    and which the object may not take over.
+
+    One GET. In doubt the resource counts as the object's own: a resource that nobody
+    manages would be left behind for ever.
+    """
+    own, inherited = scope.patcher.annotations, scope.namespace_annotations
+    if "Get" not in scope.patcher.version.operations:
+        return False
+    try:
+        have = scope.context.raw_get()
+    except (ArmError, ArmTransportError) as error:
+        text = "Cannot tell whether the resource exists"
+        scope.log.info(text, reason=str(error))
+        return False
+    if have is None:
+        return False
+    policy = stated_policy(own, inherited)
+    return not is_ours(scope.claim, policy, is_made_by_us=is_made_by(scope, have))

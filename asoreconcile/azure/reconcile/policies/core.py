@@ -27,10 +27,13 @@ from asoreconcile.azure.reconcile.model.decisions import ReadAfter, Requeue
 from asoreconcile.azure.reconcile.model.drift_baseline import AcceptedPut
 from asoreconcile.azure.reconcile.model.existence import IF_EXISTS
 from asoreconcile.azure.reconcile.model.instructions import ALLOW_OWNER_CHANGE_ROW
+from asoreconcile.azure.reconcile.model.standing import Act, Permit, may
 from asoreconcile.azure.reconcile.model.switches import is_on
 from asoreconcile.azure.reconcile.policies.requests import (
     DecidedPut,
+    DeleteIntent,
     Intent,
+    LeftAlone,
     RefusedRequest,
     SettleRequest,
 )
@@ -204,3 +207,24 @@ def is_changed_meanwhile(error: ArmError, required_etag: str | None) -> bool:
     required_etag: ETag of that read, or None.
     """
     return error.status == HTTPStatus.PRECONDITION_FAILED and bool(required_etag)
+
+
+def never_put(intent: DeleteIntent) -> LeftAlone | None:
+    """Leave a resource for which the object has no right: Azure has accepted no PUT.
+
+    Asked before the credential is looked for.
+    """
+    if may(intent.scope.standing, Act.DELETE) is not Permit.NO:
+        return None
+    arm_id = intent.scope.patcher.arm_id
+    return LeftAlone(
+        f"{arm_id} is left alone: Azure has accepted no PUT of this object"
+    )
+
+
+def claimed_subscription(intent: DeleteIntent) -> None:
+    """Make sure that the resource is in the credential's subscription. Raises
+    ConditionError.
+    """
+    scope = intent.scope
+    scope.connection.require_subscription_of(scope.patcher.arm_id)

@@ -37,7 +37,9 @@ from asoreconcile.azure.reconcile.policies import (
 from asoreconcile.azure.reconcile.policies.phase import PhaseOf
 from asoreconcile.azure.reconcile.policies.requests import (
     DecidedPut,
+    DeleteIntent,
     Intent,
+    LeftAlone,
     RefusedRequest,
     SettleRequest,
     WriteRequest,
@@ -138,4 +140,14 @@ SETTLED: Sequence[PhaseOf[SettleRequest, ReconcileOutcome]] = (
     drift.learn,
     exports.export_values,
     checks.tell_success,
+)
+
+# Before a DELETE; then `permit`, the extensions of point DELETE, and the request.
+# Whether the object has a right to the resource comes before its credential is looked
+# for, and reads of Azure come after everything that the cluster can answer.
+BEFORE_DELETE: Sequence[PhaseOf[DeleteIntent, ReconcileOutcome | LeftAlone]] = (
+    core.never_put,
+    core.claimed_subscription,
+    sole_manager.leave_to_others,
+    adoption.leave_anothers,
 )

@@ -176,3 +176,19 @@ class RefusedRequest:
     rendered: RenderedSpec
     desired: Desired | None = None
     is_immediate: bool = False
+
+
+@attrs.frozen
+class DeleteIntent:
+    """A reconcile on its way to a DELETE of the object's resource."""
+
+    scope: ReconcileScope
+
+
+@attrs.frozen
+class LeftAlone:
+    """The end of a deletion without a DELETE: the object is released. why: a sentence
+    that names the resource and the reason.
+    """
+
+    why: str

@@ -6,10 +6,8 @@ object cannot be corrected (R4.5). The polls of a deletion are in `operations`.
 """
 
 import re
-from functools import partial
 from http import HTTPStatus
 
-from asoreconcile.azure.arm import ids
 from asoreconcile.azure.arm.absence import Absence
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
@@ -21,31 +19,16 @@ from asoreconcile.azure.middleware.requests import (
     InProgress,
     ResourceDeleted,
 )
-from asoreconcile.azure.reconcile.identity.duplicates import (
-    Rival,
-    heir_among,
-    look_around,
-)
-from asoreconcile.azure.reconcile.identity.identity import is_own
 from asoreconcile.azure.reconcile.model.annotations import (
     DELETE_POLLER,
-    RECONCILE_POLICY,
-    RESOURCE_ID,
 )
 from asoreconcile.azure.reconcile.model.claim_record import ClaimRecord, PutAnswers
 from asoreconcile.azure.reconcile.model.decisions import ReconcileOutcome, Requeue
-from asoreconcile.azure.reconcile.model.existence import stated_policy
-from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.model.policy import LET_GO
-from asoreconcile.azure.reconcile.model.standing import (
-    Act,
-    Permit,
-    Standing,
-    is_ours,
-    may,
-)
-from asoreconcile.azure.reconcile.policies.adoption import is_made_by
-from asoreconcile.azure.reconcile.policies.permission import confirm_object
+from asoreconcile.azure.reconcile.policies import order
+from asoreconcile.azure.reconcile.policies.core import never_put
+from asoreconcile.azure.reconcile.policies.phase import run
+from asoreconcile.azure.reconcile.policies.requests import DeleteIntent, LeftAlone
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.scope.recorded_operation import (
     clear_token,
@@ -54,11 +37,10 @@ from asoreconcile.azure.reconcile.scope.recorded_operation import (
 from asoreconcile.azure.reconcile.state.memory import ObjectMemory
 from asoreconcile.azure.reconcile.writes.endings import NOT_DELETED, release
 from asoreconcile.azure.reconcile.writes.sending import send_delete
-from asoreconcile.base.objects import status
 
 
 def delete(scope: ReconcileScope) -> ReconcileOutcome:
-    """Delete the object's own resource.
+    """Delete the object's own resource, after the phases of `order.BEFORE_DELETE`.
 
     No DELETE is sent if another object manages the resource, or if Azure has accepted
     no PUT for the id.
@@ -66,42 +48,17 @@ def delete(scope: ReconcileScope) -> ReconcileOutcome:
     Raises ConditionError for an id of another type, or if an object of another
     namespace declares the id, or if Azure refuses the DELETE.
     """
-    patcher, version, operator = scope.patcher, scope.patcher.version, scope.operator
-    arm_id = patcher.arm_id
-    # Before the credential is looked for: nothing is sent.
-    standing = scope.standing
-    if may(standing, Act.DELETE) is Permit.NO:
-        return _leave(scope, _NEVER_PUT.format(arm_id))
-    scope.connection.require_subscription_of(arm_id)
-    own = is_of_type(arm_id, version.arm_type) and is_own(scope)
-    manager: Rival | None = None
-    heir: Rival | None = None
-    if own:
-        manager, rivals = rivals_before_delete(scope, arm_id)
-        heir = heir_among(patcher.key.namespace, rivals)
-    if heir is not None:
-        # Its events wake this object, and this object's end wakes it.
-        operator.waiting.note(patcher.node, heir.node)
-        if manager is None:
-            operator.waiting.note(heir.node, patcher.node)
-    why = why_left(
-        arm_id,
-        version.arm_type,
-        is_own=own,
-        namespace=patcher.key.namespace,
-        manager=None if manager is None else manager.node,
-        heir=None if heir is None else heir.node,
-        seen=str(status(patcher.obj).get("id") or ""),
+    end = run(order.BEFORE_DELETE, DeleteIntent(scope), _deleted)
+    return _leave(scope, end.why) if isinstance(end, LeftAlone) else end
+
+
+def _deleted(intent: DeleteIntent) -> ReconcileOutcome:
+    """Send the DELETE, and continue with Azure's answer."""
+    scope, patcher, arm_id = (
+        intent.scope,
+        intent.scope.patcher,
+        intent.scope.patcher.arm_id,
     )
-    if why:
-        if manager is None and heir is not None:
-            text = (
-                f"{version.gvk.kind} {patcher.key} is deleted: this object takes over "
-            )
-            scope.kind.recorder.event(heir.obj, "Normal", "TakesOver", text + arm_id)
-        return _leave(scope, why)
-    if standing is Standing.PERHAPS and _is_of_another(scope):
-        return _leave(scope, _NOT_OURS.format(arm_id))
     answer = send_delete(scope)
     if isinstance(answer, ArmError) and _is_id_refused(answer, scope.claim):
         return _leave(
@@ -140,48 +97,6 @@ def delete(scope: ReconcileScope) -> ReconcileOutcome:
             return record_delete(scope, answer)
         case ResourceDeleted():
             return release(scope)
-
-
-def rivals_before_delete(
-    scope: ReconcileScope, arm_id: str
-) -> tuple[Rival | None, list[Rival]]:
-    """Return the object that manages the id, and all others that declare it.
-
-    They are read from the API server if the cache has one or may be behind, because a
-    DELETE cannot be undone.
-
-    Raises as `look_around`; GoneError, StaleError.
-    """
-    operator, patcher, claim = scope.operator, scope.patcher, scope.claim
-    version = patcher.version
-    confirm_object(operator, patcher)
-    look = partial(look_around, operator, version, patcher.obj, arm_id, claim)
-    found, rivals = look(is_delete=True)
-    if not rivals and not patcher.is_cache_behind:
-        return found, rivals
-    return look(kind=scope.kind, is_delete=True)
-
-
-def _is_of_another(scope: ReconcileScope) -> bool:
-    """Return whether Azure has a resource which the PUT without an answer has not made,
-    and which the object may not take over.
-
-    One GET. In doubt the resource counts as the object's own: a resource that nobody
-    manages would be left behind for ever.
-    """
-    own, inherited = scope.patcher.annotations, scope.namespace_annotations
-    if "Get" not in scope.patcher.version.operations:
-        return False
-    try:
-        have = scope.context.raw_get()
-    except (ArmError, ArmTransportError) as error:
-        text = "Cannot tell whether the resource exists"
-        scope.log.info(text, reason=str(error))
-        return False
-    if have is None:
-        return False
-    policy = stated_policy(own, inherited)
-    return not is_ours(scope.claim, policy, is_made_by_us=is_made_by(scope, have))
 
 
 def _is_gone_though_refused(scope: ReconcileScope, answer: ArmError) -> bool:
@@ -271,71 +186,6 @@ def seconds_until_believed(memory: ObjectMemory, now: float) -> float:
 
 _ASKED_AGAIN_SECONDS = 60.0
 _ABSENT = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.GONE})
-_NEVER_PUT = "{} is left alone: Azure has accepted no PUT of this object"
-_NOT_OURS = (
-    "{} is left alone: it was there before, and no PUT of this object has made it"
-)
-
-
-def why_left(
-    arm_id: str,
-    arm_type: str,
-    *,
-    is_own: bool,
-    namespace: str,
-    manager: ObjectReference | None = None,
-    heir: ObjectReference | None = None,
-    seen: str = "",
-) -> str:
-    """Return why the resource is left in Azure, or "" if it is deleted. Pure.
-
-    arm_id: id in the annotation. is_own: whether it is this object's own id. namespace:
-    the object's namespace. manager: another object that manages the id. heir: another
-    live object that declares the id. seen: the id that the status shows, or "".
-
-    The id comes from an annotation, so it is checked: a wrong id must not delete
-    another resource, nor look like a resource that is gone. Raises ConditionError for
-    an id of another type, which can be corrected: if the finalizer were removed, the
-    resource would stay for ever. Also raises it if an object of another namespace
-    declares the id, because neither namespace may decide for the other.
-    """
-    if not is_of_type(arm_id, arm_type):
-        raise ConditionError(
-            f"nothing is deleted: annotation {RESOURCE_ID} is {arm_id!r}, which is "
-            f"no {arm_type}: correct it, or set {RECONCILE_POLICY} to "
-            "detach-on-delete to let only this object go",
-            reason="Failed",
-        )
-    if not is_own:
-        other = f"; {seen}, which its status names, is left too" if seen else ""
-        return (
-            f"{arm_id} is left in Azure{other}: annotation {RESOURCE_ID} names "
-            "it, but this object's owner and Azure name do not make that id, and no "
-            "record of the operator's says it. If it was this object's, delete it by "
-            "hand"
-        )
-    if manager is not None:
-        return f"{arm_id} is left in Azure: {manager} manages it"
-    if heir is None:
-        return ""
-    if heir.key.namespace == namespace:
-        return f"{arm_id} is left in Azure: {heir} declares it too, and takes it over"
-    raise ConditionError(
-        f"nothing is deleted: {heir}, of another namespace, declares {arm_id} as its "
-        f"own. Delete that object, or set {RECONCILE_POLICY} to skip on it; or set "
-        f"{RECONCILE_POLICY} to detach-on-delete on this object, which leaves the "
-        "resource in Azure",
-        reason="DeclaredByAnother",
-    )
-
-
-def is_of_type(arm_id: str, arm_type: str) -> bool:
-    """Return whether an id from an annotation is of this type. Pure."""
-    try:
-        found = ids.parse_stated(arm_id).type
-    except ids.ArmIdError:
-        return False
-    return found.lower() == arm_type.lower()
 
 
 def record_delete(scope: ReconcileScope, answer: InProgress) -> Requeue:
@@ -355,8 +205,8 @@ def await_parent(scope: ReconcileScope) -> ReconcileOutcome:
     An object of which Azure has accepted no PUT is released at once. Raises
     ConditionError while the resource exists.
     """
-    if may(scope.standing, Act.DELETE) is Permit.NO:
-        return _leave(scope, _NEVER_PUT.format(scope.patcher.arm_id))
+    if (end := never_put(DeleteIntent(scope))) is not None:
+        return _leave(scope, end.why)
     if is_absent(scope.context):
         return release(scope)
     message = (

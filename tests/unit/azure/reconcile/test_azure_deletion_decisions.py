@@ -4,7 +4,7 @@ import pytest
 
 from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
-from asoreconcile.azure.reconcile.writes.deletion import why_left
+from asoreconcile.azure.reconcile.policies.sole_manager import why_left
 from asoreconcile.base.objects import GroupKind, ObjectKey
 
 GROUP = "/subscriptions/s/resourceGroups/rg"
