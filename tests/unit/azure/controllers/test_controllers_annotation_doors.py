@@ -8,6 +8,7 @@ from enum import Enum
 
 import attrs
 import pytest
+from annotationsamples import SAMPLES as OF_ALL
 
 from asoreconcile.azure.catalogue.manifests import Manifest
 from asoreconcile.azure.catalogue.render import RenderError, render
@@ -51,31 +52,7 @@ MADE_UP: Annotation[Speed] = Annotation(
     parse=choice(Speed),
     holds_writes=True,
 )
-LONG = "x" * 70_000
-# By annotation: two right values, and wrong ones.
-SAMPLES = {
-    "serviceoperator.azure.com/reconcile-policy": ("manage", "skip", "Skip", "skipp"),
-    "serviceoperator.azure.com/credential-from": ("mine", "yours", "a/b", "Mine", ".."),
-    "asoreconcile/sync-mode": ("put", "report", "Report", "look"),
-    "asoreconcile/deletion-protection": ("true", "false", "True", "ture"),
-    "asoreconcile/paused": ("true", "false", "TRUE", "yes"),
-    "asoreconcile/maintenance-windows": ("0 2 * * sat 4h", "0 3 * * * 1h", "at night"),
-    "asoreconcile/sync-period": ("15m", "never", "1", "5s", "Never"),
-    "asoreconcile/reconcile-at": ("1", "2", LONG),
-    "asoreconcile/rotate-secrets": ("1", "2", LONG),
-    "asoreconcile/if-exists": ("adopt", "observe", "Adopt", "obsreve"),
-    "asoreconcile/wait-for-references": ("true", "false", "no"),
-    "asoreconcile/ignore-fields": ("spec.tags.a", "spec.tags", "tags.a", "spec.tags["),
-    "asoreconcile/foreign-tags": ("keep", "replace", "Keep", "drop"),
-    "asoreconcile/on-immutable": ("keep", "recreate", "Recreate"),
-    "asoreconcile/allow-owner-change": ("true", "false", "yes"),
-    "asoreconcile/allowed-scopes": ("/subscriptions/a", "/subscriptions/b", "a,/b"),
-    "asoreconcile/allowed-types": ("Microsoft.Network", "Microsoft.Storage", "storage"),
-    "asoreconcile/exports-as-credentials": ("true", "false", "True"),
-    "asoreconcile/cancel-subscription": ("true", "false", "True"),
-    "asoreconcile/placeholders": ("addressSpace", "location", LONG),
-    MADE_UP.name: ("slow", "fast", "Fast", "faast"),
-}
+SAMPLES = {**OF_ALL, MADE_UP.name: ("slow", "fast", "Fast", "faast")}
 ROWS = (*TABLE.rows, MADE_UP)
 OF_OBJECTS = [row for row in ROWS if row.whose is not Whose.NAMESPACE]
 OF_NAMESPACES = [row for row in ROWS if row.whose is not Whose.OBJECT]
