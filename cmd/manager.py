@@ -247,7 +247,8 @@ def manager(
     ASORECONCILE_HOLD_CREDENTIALS and ASORECONCILE_WIDER_CREDENTIALS (false; see
     "Credentials" there), ASORECONCILE_CLOUD_HOSTS (hosts of the clouds that
     credential Secrets may name), and ASORECONCILE_CHECK_SECRET_ACCESS (false; true
-    reads a Secret only if the author of the object may read it).
+    says on objects that name Secrets if nothing checks that their writers may get
+    these).
 
     \b
     Example:
@@ -300,11 +301,6 @@ def manager(
     if not read.mode.watches and not answering.on:
         message = "AZURE_OPERATOR_MODE=webhooks needs --webhook-port: it does only that"
         raise click.UsageError(message)
-    if read.check_secret_access and not answering.on:
-        raise click.UsageError(
-            "ASORECONCILE_CHECK_SECRET_ACCESS needs webhooks in this process, which "
-            "record who wrote an object: give --webhook-port, or remove the setting"
-        )
     # Series with the creation time of each counter are not needed.
     prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
     # A reconcile that parses a large answer must not hold up watches.

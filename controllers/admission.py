@@ -4,11 +4,19 @@ The functions are the reconciler's, but here the author still sees the result. T
 serve `webhooks.server.WebhookServer`: one function each for all kinds, under any path.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import attrs
 
 from asoreconcile.azure.arm import ids
 from asoreconcile.azure.catalogue.changes import change_problems
-from asoreconcile.azure.catalogue.conversion import form
+from asoreconcile.azure.catalogue.conversion import (
+    KindConversionError,
+    VersionForm,
+    convert,
+    form,
+)
 from asoreconcile.azure.catalogue.defaults import with_defaults
 from asoreconcile.azure.catalogue.kind_rules import is_fixed_user
 from asoreconcile.azure.catalogue.kinds import (
@@ -23,11 +31,13 @@ from asoreconcile.azure.controllers.annotation_rules import (
     annotation_problems,
     new_warnings,
 )
+from asoreconcile.azure.controllers.live_objects import as_reviewed
 from asoreconcile.azure.reconcile.model.annotation_bounds import bounded
 from asoreconcile.azure.reconcile.model.annotations import FINALIZER, RESOURCE_ID
 from asoreconcile.azure.reconcile.model.claim_record import PutAnswers, stated_claim
 from asoreconcile.azure.reconcile.model.placeholders import with_placeholders
 from asoreconcile.base import jsontext
+from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.objects import (
     GroupVersionKind,
     JsonObject,
@@ -83,16 +93,30 @@ def _manifest(text: str) -> JsonObject:
 
 
 AdmissionCheck = Callable[[KindVersion, JsonObject], list[Problem]]
-Completion = Callable[[AdmissionRequest, KindVersion, JsonObject], JsonObject | Denied]
+LiveObject = Callable[[AdmissionRequest], JsonObject | None]
+"""Returns the object that a review is about, as it is now; None if there is none."""
 
 _MAX_PROBLEMS = 20
 
 
-def as_made(
-    _request: AdmissionRequest, _version: KindVersion, made: JsonObject
-) -> JsonObject:
-    """Return an object with nothing added (a `Completion`)."""
-    return made
+class WriterCheck(Protocol):
+    """Returns why the user of a write may not make it, or "". is_stored: whether it is
+    a write of a stored form. Raises AsoreconcileError.
+    """
+
+    def __call__(
+        self, request: AdmissionRequest, version: KindVersion, *, is_stored: bool
+    ) -> str: ...
+
+
+def any_writer(
+    request: AdmissionRequest,  # noqa: ARG001
+    version: KindVersion,  # noqa: ARG001
+    *,
+    is_stored: bool,  # noqa: ARG001
+) -> str:
+    """Allow every writer (a `WriterCheck`)."""
+    return ""
 
 
 class Admission:
@@ -102,16 +126,22 @@ class Admission:
         self,
         catalogue: Catalogue,
         *checks: AdmissionCheck,
+        cluster_checks: Sequence[AdmissionCheck] = (),
         refuse_deletion: Callable[[JsonObject], str] = lambda _obj: "",
         owner_id: Callable[[KindVersion, JsonObject], str] = lambda _version, _obj: "",
-        complete: Completion = as_made,
+        live: LiveObject = as_reviewed,
+        check_writer: WriterCheck = any_writer,
     ) -> None:
         """checks: further checks of an object, such as of its expressions.
+        cluster_checks: checks that compare it with others, or with its Namespace.
         refuse_deletion: returns why an object may not be deleted, or "". owner_id:
-        returns the ARM id of an object's owner, or "" if it is not known. complete:
-        adds further parts to an object that has its defaults.
+        returns the ARM id of an object's owner, or "" if it is not known. live: used
+        before cluster_checks, refuse_deletion and owner_id: an object that is not there
+        learns nothing of others.
         """
-        self._complete = complete
+        self._cluster_checks = tuple(cluster_checks)
+        self._live = live
+        self._check_writer = check_writer
         self._catalogue = catalogue
         self._refuse_deletion = refuse_deletion
         self._owner_id = owner_id
@@ -124,22 +154,37 @@ class Admission:
         allowed, and so is a write of an object that is being deleted: an object that
         violates a newer rule must stay manageable. An annotation that is set to a
         wrong value is always refused: it may be meant to protect the resource (R1.7).
-        Dropped fields and misspelt annotations cause a warning. Rules: R10.1, R10.2,
-        OW-4.
+        Dropped fields and misspelt annotations cause a warning. A stored form is judged
+        as the version that it is made from. Rules: R10.1, R10.2, OW-4, WH-11, WH-12.
         """
-        obj, old = request.obj, request.old
         if request.operation == "DELETE":
             return self._deletion(request)
-        version = self._version(request.gvk)
-        if obj is None or version is None or request.subresource:
+        known = self._form(request.gvk)
+        if request.obj is None or known is None or request.subresource:
             return Allowed()
+        version = known.version
+        if known.stored:
+            try:
+                request = self._converted(request, version)
+            except KindConversionError as error:
+                return Denied(str(error), code=422, reason="Invalid")
+        try:
+            why = self._check_writer(request, version, is_stored=known.stored)
+        except AsoreconcileError as error:
+            return Denied(str(error), code=503, reason="ServiceUnavailable")
+        return Denied(why) if why else self._judged(request, version)
+
+    def _judged(
+        self, request: AdmissionRequest, version: KindVersion
+    ) -> Allowed | Denied:
+        obj, old = request.obj or {}, request.old
         problems = annotation_problems(version, obj, old)
         warnings: tuple[str, ...] = ()
         if not is_deleting(obj):
             warnings = dropped_fields(self._catalogue, obj, old)
             warnings = (*warnings, *new_warnings(obj, old))
         if not is_deleting(obj) and (old is None or spec(old) != spec(obj)):
-            problems += self._spec_problems(version, obj, old)
+            problems += self._spec_problems(request, version, obj)
         if not problems:
             return Allowed(warnings)
         problem_texts = [str(problem) for problem in problems[:_MAX_PROBLEMS]]
@@ -149,18 +194,19 @@ class Admission:
         return Denied(message, code=422, reason="Invalid", warnings=warnings)
 
     def _spec_problems(
-        self, version: KindVersion, obj: JsonObject, old: JsonObject | None
+        self, request: AdmissionRequest, version: KindVersion, obj: JsonObject
     ) -> list[Problem]:
         problems: list[Problem] = []
+        old, is_live = request.old, self._live(request) is not None
         if old is not None:
-            if self._has_same_owner(version, old, obj):
+            if is_live and self._has_same_owner(version, old, obj):
                 old = {**old, "spec": {**spec(old), "owner": spec(obj)["owner"]}}
             problems += change_problems(
                 *(version, old, obj),
                 claimed=_is_claimed(version, obj),
                 name=_name_in_azure(obj),
             )
-        for check in self._checks:
+        for check in (*self._checks, *(self._cluster_checks if is_live else ())):
             problems += check(version, obj)
         return problems
 
@@ -182,29 +228,41 @@ class Admission:
             return Allowed()  # the rule of the webhook names whole groups
         if request.old is None or request.subresource:
             return Allowed()
-        why = self._refuse_deletion(request.old)
+        # As it is now: a review may state another id than the object has.
+        live = self._live(request)
+        why = "" if live is None else self._refuse_deletion(live)
         return Denied(why) if why else Allowed()
 
     def mutate(self, request: AdmissionRequest) -> JsonObject | Denied:
         """Return the object with its defaults. Rules: R10.1, R10.3, R10.4."""
         obj = request.obj or {}
-        version = self._version(request.gvk)
-        if version is None or request.subresource or is_deleting(obj):
+        known = self._form(request.gvk)
+        # A stored form gets its defaults from the reconciler.
+        if known is None or known.stored or request.subresource or is_deleting(obj):
             return obj
         name = _claimed_name(obj, request.old)
-        made = with_defaults(version, obj, claimed_name=name)
-        made = with_placeholders(version, made, request.old)
-        return self._complete(request, version, made)
+        made = with_defaults(known.version, obj, claimed_name=name)
+        return with_placeholders(known.version, made, request.old)
 
-    def _version(self, gvk: GroupVersionKind) -> KindVersion | None:
-        """Return the catalogue's version; None for other kinds, and for stored forms,
-        which only operators write.
-        """
+    def _form(self, gvk: GroupVersionKind) -> VersionForm | None:
+        """Return the catalogue's version; None for other kinds."""
         try:
-            known = form(self._catalogue.kind(gvk.group_kind), gvk.version)
+            return form(self._catalogue.kind(gvk.group_kind), gvk.version)
         except (NotInCatalogueError, UnknownVersionError):
             return None
-        return None if known.stored else known.version
+
+    def _converted(
+        self, request: AdmissionRequest, version: KindVersion
+    ) -> AdmissionRequest:
+        """Return a request about stored forms as one about a version that users write.
+        Raises KindConversionError.
+        """
+        kind = self._catalogue.kind(version.group_kind)
+        obj, old = (
+            None if one is None else convert(kind, one, version.gvk.version)
+            for one in (request.obj, request.old)
+        )
+        return attrs.evolve(request, obj=obj, old=old)
 
 
 def _is_claimed(version: KindVersion, obj: JsonObject) -> bool:

@@ -89,6 +89,8 @@ def azure_controllers(
             dependents=dependents,
             exported=exported,
             expressions=expressions,
+            asks_for_certificates=webhooks is not None
+            and webhooks.asks_for_certificates,
         )
 
     def inherited(namespace: str) -> Mapping[str, str]:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping
 
 from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.catalogue.reserved import SERVING_SECRET
-from asoreconcile.azure.controllers.admission import Completion, as_made
 from asoreconcile.azure.controllers.azure_controllers import azure_controllers
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.conversion_probe import ConversionProbe
@@ -168,7 +167,7 @@ class AzureOperator:
                 app.client, self._settings.default_policy, ProtectedObjects(self._kinds)
             ),
             owners=self._kinds,
-            complete=self._completion(),
+            checks_writers=self._settings.check_secret_access,
         )
         self._crds.add_handler(lambda _: webhooks.changed())
         if self._options.webhooks.cert_dir is not None:
@@ -179,15 +178,6 @@ class AzureOperator:
         probe = ConversionProbe(app.client, self._kinds.running, clock=app.clock)
         probe.setup_with(app)
         return webhooks
-
-    def _completion(self) -> Completion:
-        if not self._settings.check_secret_access:
-            return as_made
-        from asoreconcile.azure.controllers.record_key_secret import RecordKeySecret
-        from asoreconcile.azure.controllers.secret_access import AuthorRecords
-
-        app, namespace = self._app, self._settings.pod_namespace
-        return AuthorRecords(RecordKeySecret(app.client, namespace, app.clock))
 
     def _make_watcher(self) -> CrdWatcher:
         app, settings, webhooks = self._app, self._settings, self._webhooks

@@ -17,8 +17,13 @@ import attrs
 
 from asoreconcile.azure.arm.credentials import CredentialError, CredentialSource
 from asoreconcile.azure.arm.credentials_certificate import ClientCertificate
-from asoreconcile.azure.arm.credentials_federated import WorkloadIdentity
+from asoreconcile.azure.arm.credentials_federated import (
+    ManagedIdentity,
+    WorkloadIdentity,
+)
+from asoreconcile.azure.arm.credentials_identity_file import IdentityFile
 from asoreconcile.azure.arm.credentials_secret import (
+    IDENTITY_FILE,
     SecretRules,
     credential_in,
     entra_app_in,
@@ -284,10 +289,8 @@ class CredentialResolver:
             register(value, namespace=key.namespace)
         try:
             source = credential_in(decoded, self._rules, origin=f"Secret {key}")
-            if self._tokens is not None and isinstance(source, WorkloadIdentity):
-                # Of the Secret's own namespace, which no key of the Secret can choose.
-                token = partial(self._tokens, key.namespace)
-                source = attrs.evolve(source, federated=token)
+            if self._tokens is not None:
+                source = self._strict(key.namespace, source)
             if isinstance(source, ClientCertificate):
                 source = attrs.evolve(source, sharer=key.namespace)
             app = entra_app_in(decoded)
@@ -297,6 +300,36 @@ class CredentialResolver:
             raise CredentialError(
                 f"credential Secret {str(key)!r} cannot be used: {error}"
             ) from error
+
+    def _strict(self, namespace: str, source: CredentialSource) -> CredentialSource:
+        """Return a credential that uses no identity of the operator's pod or node.
+
+        Raises CredentialError for one that would, unless it is in the operator's own
+        namespace, whose Secrets only administrators write.
+        """
+        if isinstance(source, WorkloadIdentity) and self._tokens is not None:
+            # Of the Secret's own namespace, which no key of the Secret can choose.
+            token = partial(self._tokens, namespace)
+            return attrs.evolve(source, federated=token)
+        borrows = isinstance(source, ManagedIdentity | IdentityFile)
+        if borrows and namespace != self._namespace:
+            from asoreconcile.azure.controllers.workload_tokens import SERVICE_ACCOUNT
+
+            which = "the identity of the operator's node (AUTH_MODE=podidentity)"
+            key = "AUTH_MODE"
+            if isinstance(source, IdentityFile):
+                which, key = (
+                    f"a file of the operator's pod ({IDENTITY_FILE})",
+                    IDENTITY_FILE,
+                )
+            raise CredentialError(
+                f"workload identity is strict, and the Secret signs in with {which}, "
+                f"which every namespace could use: remove {key}, so that the identity "
+                f"trusts the ServiceAccount {namespace}/{SERVICE_ACCOUNT} "
+                f"(subject system:serviceaccount:{namespace}:{SERVICE_ACCOUNT}), or "
+                "give AZURE_CLIENT_SECRET or AZURE_CLIENT_CERTIFICATE"
+            )
+        return source
 
     def _read(self, key: ObjectKey) -> JsonObject | None:
         try:

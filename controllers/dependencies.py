@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 
 from asoreconcile.azure.arm.collection_reads import CollectionReads
-from asoreconcile.azure.catalogue.kinds import Catalogue
+from asoreconcile.azure.catalogue.kinds import Catalogue, KindVersion
 from asoreconcile.azure.controllers.credential_watcher import is_named_credential
 from asoreconcile.azure.controllers.kind_registry import KindRegistry
 from asoreconcile.azure.controllers.namespace_annotations import NamespaceAnnotations
@@ -51,10 +51,12 @@ def shared_dependencies(
     dependents: DependencyIndex,
     exported: ExportedObjects,
     expressions: Expressions,
+    asks_for_certificates: bool,
 ) -> SharedDependencies:
     """Return the shared dependencies.
 
     extension_names: extension sets to load in addition to the project's own.
+    asks_for_certificates: see `SecretAccessCheck`.
 
     Raises AsoreconcileError for a set that cannot be used.
     """
@@ -97,7 +99,9 @@ def shared_dependencies(
         exported=exported,
         export_loop=dependents.export_loop,
         leads_to=dependents.leads_to,
-        why_secret_refused=_secret_access(app, settings, catalogue, record_key),
+        why_secrets_unchecked=_secret_access(
+            app, settings, catalogue, asks_for_certificates
+        ),
         wait_for_references=settings.wait_for_references,
         collection_reads=_collection_reads(app, settings),
         build=f"asoreconcile-{__version__}",
@@ -108,16 +112,16 @@ def _secret_access(
     app: Application,
     settings: Settings,
     catalogue: Catalogue,
-    record_key: RecordKeySecret,
-) -> Callable[[JsonObject, str], str]:
+    asks_for_certificates: bool,
+) -> Callable[[KindVersion, JsonObject], str]:
     if not settings.check_secret_access:
-        return lambda _obj, _name: ""
+        return lambda _version, _obj: ""
     # Only with the setting: a start does not pay for it otherwise.
-    from asoreconcile.azure.controllers.secret_access import SecretAccess
-    from asoreconcile.runtime.metrics_authorization import AccessReviews
+    from asoreconcile.azure.controllers.secret_access import SecretAccessCheck
 
-    reviews = AccessReviews(app.client, clock=app.clock)
-    return SecretAccess(catalogue, record_key, reviews)
+    return SecretAccessCheck(
+        app.client, catalogue, app.clock, asks_for_certificates=asks_for_certificates
+    )
 
 
 def _collection_reads(app: Application, settings: Settings) -> CollectionReads | None:

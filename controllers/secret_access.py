@@ -1,128 +1,173 @@
-"""Make sure that the last author of an object may read the Secrets that its spec names.
+"""Make sure that whoever writes a spec may get the Secrets that it names.
 
 Otherwise the author of a custom resource could send a Secret that only the operator may
-read to a resource in Azure, and read it there. The webhook records the author of a spec
-that names Secrets, in an annotation with a mark of the record key. The reconciler asks
-the API server whether that user may read them. An administrator switches on both.
+read to a resource in Azure, and read it there. The API server checks each write itself,
+by a policy that an administrator installs (`catalogue.secret_policy`). If there is
+none, the webhook asks the API server about the writer, but only if it answers to API
+servers alone: anyone else could name any user. An administrator switches on both.
 """
 
-from collections.abc import Callable
+import threading
+from collections.abc import Iterable
 
 import attrs
 
-from asoreconcile.azure.arm.condition_error import ConditionError
-from asoreconcile.azure.catalogue.conversion import KindConversionError, convert
-from asoreconcile.azure.catalogue.inputs import inputs_of
+from asoreconcile.azure.catalogue.inputs import has_secrets, inputs_of
 from asoreconcile.azure.catalogue.kinds import Catalogue, KindVersion
-from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
-from asoreconcile.azure.reconcile.model.annotations import AUTHOR, CREDENTIAL_FROM
-from asoreconcile.azure.reconcile.model.record_key import RecordKey
-from asoreconcile.base import jsontext, objects
-from asoreconcile.base.objects import JsonObject, gvk_of, key_of, metadata, spec
+from asoreconcile.azure.catalogue.secret_policy import (
+    POLICIES_API,
+    POLICY_NAME,
+    why_not_in_force,
+)
+from asoreconcile.azure.reconcile.model.annotations import CREDENTIAL_FROM
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.objects import JsonObject, ObjectKey, annotations, spec
+from asoreconcile.kube.client import KubeClient
+from asoreconcile.kube.errors import ApiError, NotFoundError, TransportError
+from asoreconcile.kube.resources import ApiResource
 from asoreconcile.runtime.metrics_authorization import AccessReviews
-from asoreconcile.webhooks.admission import AdmissionRequest, Denied
+from asoreconcile.webhooks.admission import AdmissionRequest
+
+_GROUP, _VERSION = POLICIES_API.split("/")
+POLICIES = ApiResource(
+    _GROUP,
+    _VERSION,
+    "validatingadmissionpolicies",
+    "ValidatingAdmissionPolicy",
+    namespaced=False,
+)
+BINDINGS = ApiResource(
+    _GROUP,
+    _VERSION,
+    "validatingadmissionpolicybindings",
+    "ValidatingAdmissionPolicyBinding",
+    namespaced=False,
+)
+# An administrator who installs the policy sees the condition go within minutes.
+_KEPT_SECONDS = 60.0
+_SECRET_KINDS = frozenset({"secret", "secret-map"})
 
 
-@attrs.frozen
-class AuthorRecords:
-    """Records authors at admission (`admission.Admission`). Safe from any thread.
+def why_no_policy(client: KubeClient, catalogue: Catalogue) -> str:
+    """Return why the cluster's policy does not check who names a Secret; "" if it does.
 
-    record_key: returns the key for the mark; raises ConditionError.
+    Blocking: two reads.
+    """
+    try:
+        policy, binding = _read(client, POLICIES), _read(client, BINDINGS)
+    except (ApiError, TransportError) as error:
+        return f"the ValidatingAdmissionPolicy {POLICY_NAME} cannot be read: {error}"
+    return why_not_in_force(policy, binding, catalogue.kinds())
+
+
+def _read(client: KubeClient, resource: ApiResource) -> JsonObject | None:
+    try:
+        return client.get(resource, ObjectKey("", POLICY_NAME))
+    except NotFoundError:
+        return None
+
+
+class SecretAccessCheck:
+    """Says whether writers of specs are checked in this cluster. Safe from any thread.
+
+    An answer is kept for a minute.
     """
 
-    record_key: Callable[[], RecordKey]
-
-    def __call__(
-        self, request: AdmissionRequest, version: KindVersion, made: JsonObject
-    ) -> JsonObject | Denied:
-        """Return the object to store, with the record of its author.
-
-        made: the object with its defaults. The author stays the same if a write changes
-        neither the spec, nor the credential, nor the record, as the operator's writes
-        do not. Defaults do not count, as they may be added to a write of the operator.
+    def __init__(
+        self,
+        client: KubeClient,
+        catalogue: Catalogue,
+        clock: Clock,
+        *,
+        asks_for_certificates: bool,
+    ) -> None:
+        """asks_for_certificates: whether this process serves admission webhooks, and to
+        API servers with a certificate only.
         """
-        if request.old is not None and _written(request.obj) == _written(request.old):
-            return made
-        # As they were written: a text that is too long to be read is kept.
-        notes = dict(objects.annotations(made))
-        notes.pop(AUTHOR, None)
-        named = inputs_of(version, spec(made))
-        if any(given.kind in ("secret", "secret-map") for given in named):
-            user = jsontext.dumps(request.user, sort_keys=True).decode()
-            parts = _parts(made, request.key.namespace, user)
-            try:
-                mark = self.record_key().sign(parts)
-            except ConditionError as error:
-                return Denied(str(error), code=503, reason="ServiceUnavailable")
-            notes[AUTHOR] = f"{mark} {version.gvk.version} {user}"
-        return {**made, "metadata": {**metadata(made), "annotations": notes}}
+        self._client = client
+        self._catalogue = catalogue
+        self._clock = clock
+        self._is_asked = asks_for_certificates
+        self._lock = threading.Lock()
+        self._until = 0.0
+        self._why = ""
+
+    def __call__(self, version: KindVersion, obj: JsonObject) -> str:
+        """Return why the writer of an object's spec was not checked; "" if it was, or
+        if the spec names no Secret. Blocks for two reads at most.
+        """
+        if self._is_asked or not any(named_secrets(version, obj)):
+            return ""
+        with self._lock:
+            now = self._clock.monotonic()
+            if now >= self._until:
+                self._why = self._asked()
+                self._until = now + _KEPT_SECONDS
+            return self._why
+
+    def _asked(self) -> str:
+        why = why_no_policy(self._client, self._catalogue)
+        if not why:
+            return ""
+        return (
+            "ASORECONCILE_CHECK_SECRET_ACCESS is set, but no API server checks whether "
+            f"the writer may get the Secrets that the spec names: {why}. "
+            "Install deploy/secret-policy.yaml, or let the webhooks ask API servers "
+            "for a certificate"
+        )
+
+
+def named_secrets(version: KindVersion, obj: JsonObject) -> Iterable[str]:
+    """Yield the names of the Secrets that a spec names."""
+    if not has_secrets(version.table):
+        return
+    for given in inputs_of(version, spec(obj)):
+        if given.kind in _SECRET_KINDS:
+            yield str(given.value.get("name") or "")
 
 
 @attrs.frozen
-class SecretAccess:
-    """Says whether a Secret may be read for an object. Safe from any thread.
+class WriterAccess:
+    """Checks writers at admission (`admission.Admission`), as the policy would. Safe
+    from any thread.
 
-    reviews: asks the API server.
+    reviews: asks the API server. Use it only where callers of the webhook are known.
     """
 
-    catalogue: Catalogue
-    record_key: Callable[[], RecordKey]
     reviews: AccessReviews
 
-    def __call__(self, obj: JsonObject, name: str) -> str:
-        """Return why a Secret of the object's namespace may not be read, or "".
+    def __call__(
+        self, request: AdmissionRequest, version: KindVersion, *, is_stored: bool
+    ) -> str:
+        """Return why a write is refused, or "". is_stored: whether it is a write of a
+        stored form, in which names may be hidden.
 
-        Blocking; raises ApiError, TransportError, ConditionError `RecordKeyUnreadable`.
+        Blocking; raises AsoreconcileError.
         """
-        user = self._author(obj)
-        if user is None:
-            return (
-                "the webhook has no record of the author of this spec: the author "
-                f"writes it again, or sets the annotation {AUTHOR} to any value"
-            )
-        wanted = {
-            "namespace": key_of(obj).namespace,
-            "verb": "get",
-            "resource": "secrets",
-            "name": name,
-        }
-        if self.reviews.allow(user, resourceAttributes=wanted):
+        obj, old = request.obj or {}, request.old
+        if old is not None and _written(obj) == _written(old):
             return ""
-        return f"its author {user.get('username')} may not get that Secret"
+        if not has_secrets(version.table):
+            return ""
+        names = set(named_secrets(version, obj))
+        if not names and not is_stored:
+            return ""
+        namespace = request.key.namespace
+        if self._may(request.user, namespace, ""):
+            return ""
+        if is_stored:
+            return "a stored form may name any Secret: write another version"
+        for name in sorted(names):
+            if not self._may(request.user, namespace, name):
+                return f"you may not get the Secret {name}, which the spec names"
+        return ""
 
-    def _author(self, obj: JsonObject) -> JsonObject | None:
-        """Return the user in the object's record, if the record is genuine and is about
-        the present spec.
-        """
-        match (annotations(obj).get(AUTHOR) or "").split(" ", 2):
-            case [mark, version, user]:
-                pass
-            case _:
-                return None
-        try:
-            written = convert(self.catalogue.kind(gvk_of(obj).group_kind), obj, version)
-        except KindConversionError:
-            return None
-        parts = _parts(written, key_of(obj).namespace, user)
-        if not self.record_key().verify(parts, mark):
-            return None
-        found: JsonObject = jsontext.loads(user)
-        return found
-
-
-def _written(obj: JsonObject | None) -> tuple[JsonObject, str | None, str | None]:
-    """Return the parts of an object that make the user who changes them its author."""
-    notes = annotations(obj or {})
-    return spec(obj or {}), notes.get(CREDENTIAL_FROM), notes.get(AUTHOR)
+    def _may(self, user: JsonObject, namespace: str, name: str) -> bool:
+        wanted = {"namespace": namespace, "verb": "get", "resource": "secrets"}
+        named = {"name": name} if name else {}
+        return self.reviews.allow(user, resourceAttributes={**wanted, **named})
 
 
-def _parts(obj: JsonObject, namespace: str, user: str) -> tuple[str, ...]:
-    """Return the facts that the mark covers.
-
-    They include the whole spec, as stored forms are written without the webhook. The
-    uid is not among them: the API server has none before it stores an object.
-    """
-    credential = annotations(obj).get(CREDENTIAL_FROM) or ""
-    content = jsontext.dumps(spec(obj), sort_keys=True).decode()
-    kind = str(gvk_of(obj).group_kind)
-    return "author", namespace, kind, credential, content, user
+def _written(obj: JsonObject) -> tuple[JsonObject, str | None]:
+    """Return the parts of an object that decide which Secrets go where."""
+    return spec(obj), annotations(obj).get(CREDENTIAL_FROM)

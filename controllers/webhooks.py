@@ -30,8 +30,13 @@ from asoreconcile.azure.catalogue.webhook_manifests import (
     VALIDATING_NAME,
     WebhookClient,
 )
-from asoreconcile.azure.controllers.admission import Admission, Completion, as_made
+from asoreconcile.azure.controllers.admission import (
+    Admission,
+    WriterCheck,
+    any_writer,
+)
 from asoreconcile.azure.controllers.crd_plan import called
+from asoreconcile.azure.controllers.live_objects import LiveObjects, as_reviewed
 from asoreconcile.azure.expressions.api import Expressions
 from asoreconcile.azure.expressions.process import EngineMissingError
 from asoreconcile.azure.reconcile.model.export_targets import (
@@ -246,13 +251,14 @@ class Webhooks:
         expressions: Expressions,
         guard: "DeletionGuard",
         owners: Objects,
-        complete: Completion = as_made,
+        checks_writers: bool = False,
     ) -> None:
         """secret: keeps the generated certificate.
         crds: returns the CRDs whose objects are converted here.
         expressions: checks the expressions of exports.
         guard: refuses the deletion of protected objects. owners: finds owners.
-        complete: see `Admission`.
+        checks_writers: whether a writer must be allowed to get the Secrets that a spec
+        names; checked here only if API servers show a certificate.
 
         Does not listen yet. Raises ListenError, WebhookOptionsError.
         """
@@ -274,11 +280,13 @@ class Webhooks:
         self._admission = Admission(
             catalogue,
             partial(expression_problems, expressions),
-            partial(reach_problems, app.client),
+            cluster_checks=[partial(reach_problems, app.client)],
             refuse_deletion=guard.why_refused,
             owner_id=partial(owner_id_of, owners),
-            complete=complete,
+            live=as_reviewed if authority else LiveObjects(app.client, catalogue),
+            check_writer=_writer_check(app, asks=bool(authority and checks_writers)),
         )
+        self.asks_for_certificates = authority is not None
         self._answered: set[str] = set()
         self.server.convert(CONVERT_PATH, converter(catalogue))
         self.server.validate(VALIDATE_PATH, self._admission.validate)
@@ -303,6 +311,15 @@ class Webhooks:
                 self._answered.add(path)
                 self.server.validate(path, self._admission.validate)
                 self.server.mutate(webhook_path("mutate", gvk), self._admission.mutate)
+
+
+def _writer_check(app: Application, *, asks: bool) -> WriterCheck:
+    if not asks:
+        return any_writer
+    from asoreconcile.azure.controllers.secret_access import WriterAccess
+    from asoreconcile.runtime.metrics_authorization import AccessReviews
+
+    return WriterAccess(AccessReviews(app.client, clock=app.clock))
 
 
 def owner_id_of(owners: Objects, version: KindVersion, obj: JsonObject) -> str:
@@ -344,7 +361,8 @@ def reach_problems(
 ) -> list[Problem]:
     """Return the problem of an object whose Namespace may not write its resource.
 
-    So its author sees the refusal at once; the reconciler refuses in any case. The
+    So its author sees the refusal at once, at an update, and at a creation if API
+    servers show a certificate; the reconciler refuses in any case. The
     scope is checked here only if the owner is an ARM id, and nothing is checked if the
     Namespace cannot be read. Blocks for one read of the Namespace, and one of all
     grants.

@@ -17,15 +17,22 @@ from pathlib import Path
 import yaml
 
 from asoreconcile.azure.catalogue.reserved import RECORD_KEY_SECRET, SERVING_SECRET
+from asoreconcile.azure.catalogue.secret_policy import (
+    POLICY_NAME,
+    secret_policy,
+    secret_policy_binding,
+)
 from asoreconcile.azure.catalogue.webhook_manifests import (
     DELETIONS_NAME,
     MUTATING_NAME,
+    STORED_NAME,
     VALIDATING_NAME,
     WebhookClient,
     deletion_rule,
     webhook_configurations,
 )
 from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.base.objects import JsonObject
 
 ROOT = Path(__file__).resolve().parent.parent
 NAMESPACE = "azureserviceoperator-system"
@@ -52,6 +59,12 @@ ASKED = """\
 # Made by hack/rbac: do not edit. With these webhooks wrong objects are refused when they
 # are written, and names are filled in. Apply them when the pods of operator.yaml are ready:
 # until the operator has written its caBundle here, writes of Azure kinds are refused.
+"""
+POLICY = """\
+# Made by hack/rbac: do not edit. With this policy the API server refuses a spec that names
+# Secrets which its writer may not get. Set
+# ASORECONCILE_CHECK_SECRET_ACCESS=true with it: the operator then reads, by the role below,
+# whether the policy is there. The operator gets no right to write policies.
 """
 WIDTH = 84
 # Groups and resources that several rules cover.
@@ -302,9 +315,66 @@ def admission() -> str:
         yaml.safe_dump(hook["rules"], sort_keys=False)
         for configuration in webhook_configurations(builtin().kinds(), client)
         for hook in configuration["webhooks"]
-        if hook["name"] != DELETIONS_NAME
+        if hook["name"] not in (DELETIONS_NAME, STORED_NAME)
     }
     return rules
+
+
+def stored() -> JsonObject:
+    """Return the webhook for stored forms."""
+    client = WebhookClient(namespace=NAMESPACE, name="any")
+    _, validating = webhook_configurations(builtin().kinds(), client)
+    found: JsonObject = next(
+        hook for hook in validating["webhooks"] if hook["name"] == STORED_NAME
+    )
+    return found
+
+
+def policy_reader() -> Iterator[Rule]:
+    yield Rule(
+        "Whether the API server checks who names a Secret.",
+        ["admissionregistration.k8s.io"],
+        ["validatingadmissionpolicies", "validatingadmissionpolicybindings"],
+        ["get"],
+        [POLICY_NAME],
+    )
+
+
+def policy() -> str:
+    """Return the policy that checks who names a Secret, and its binding, as YAML."""
+    made = [secret_policy(builtin().kinds()), secret_policy_binding()]
+    return yaml.safe_dump_all(made, sort_keys=False, width=1 << 20)
+
+
+def policy_manifests() -> str:
+    """Return the policy, and the permission to see whether it is there."""
+    role = Role(
+        "For ASORECONCILE_CHECK_SECRET_ACCESS.",
+        "azureserviceoperator-secret-policy-reader-role",
+        list(policy_reader()),
+    )
+    binding = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {
+            "name": "azureserviceoperator-secret-policy-reader-rolebinding",
+            "labels": {"app.kubernetes.io/name": "asoreconcile"},
+        },
+        "roleRef": {
+            "apiGroup": "rbac.authorization.k8s.io",
+            "kind": "ClusterRole",
+            "name": role.name,
+        },
+        "subjects": [
+            {
+                "kind": "ServiceAccount",
+                "name": "azureserviceoperator-default",
+                "namespace": NAMESPACE,
+            }
+        ],
+    }
+    bound = yaml.safe_dump(binding, sort_keys=False)
+    return f"{policy()}---\n{role.text()}---\n{bound}"
 
 
 def deletions() -> str:
@@ -361,6 +431,14 @@ def files() -> Iterator[tuple[Path, str]]:
     yield CHART_RULES / "admission.yaml", head + admission()
     head = "# Made by hack/rbac: do not edit. The deletions that a webhook is asked about.\n"
     yield CHART_RULES / "deletions.yaml", head + deletions()
+    head = "# Made by hack/rbac: do not edit. The stored forms that a webhook is asked about.\n"
+    parts = {name: stored()[name] for name in ("matchConditions", "rules")}
+    text = yaml.safe_dump(parts, sort_keys=False, width=1 << 20)
+    yield CHART_RULES / "stored.yaml", head + text
+    yield DEPLOY / "secret-policy.yaml", POLICY + policy_manifests()
+    yield CHART_RULES / "secret-policy.yaml", policy()
+    text = HEAD + "".join(rule.text() for rule in policy_reader())
+    yield CHART_RULES / "secret-policy-reader-role.yaml", text
 
 
 def main() -> int:

@@ -235,7 +235,7 @@ class World:
             predecessor_renewed=lambda: None,
             expressions=shared,
             is_credential=lambda _key: False,
-            why_secret_refused=lambda _obj, _name: "",
+            why_secrets_unchecked=lambda _version, _obj: "",
             is_granted=lambda _kind, _namespace, _arm_id: False,
             wake_children=lambda _node: None,
             waiting=Waiting(),

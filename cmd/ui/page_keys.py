@@ -46,7 +46,7 @@ class PageKeys:
         self._lock = threading.Lock()
         # The oldest page gives way: the file can be opened a thousand times.
         self._tokens: deque[str] = deque(maxlen=_MOST_TOKENS)
-        # Only its user may enter the folder, so that nobody replaces the file either.
+        # Only its user may enter the folder, and replace the file.
         self._folder = Path(tempfile.mkdtemp(prefix="asoreconcile-page-", dir=_base()))
         self.file = self._folder / "page.html"
         self._key = ""

@@ -40,6 +40,7 @@ from asoreconcile.azure.controllers.diagnosis.rights import (
     operator_rights,
 )
 from asoreconcile.azure.controllers.discovery import OldServerError, read_names
+from asoreconcile.azure.controllers.secret_access import why_no_policy
 from asoreconcile.azure.controllers.workload_tokens import SERVICE_ACCOUNT
 from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
 from asoreconcile.azure.reconcile.model.annotations import (
@@ -81,6 +82,7 @@ _OBJECTS = CheckSubject("objects")
 
 _MODE = "AZURE_OPERATOR_MODE"
 _TARGETS = "AZURE_TARGET_NAMESPACES"
+_CHECKS_ACCESS = "ASORECONCILE_CHECK_SECRET_ACCESS"
 _IDENTITY_MODE = "AZURE_WORKLOAD_IDENTITY_AUTH_MODE"
 _OWN_BUILD = f"asoreconcile-{__version__}"
 
@@ -251,6 +253,10 @@ class Examination:
             key = ObjectKey("", name)
             found[f"{resource.kind} {name}"] = self._at.read(resource, key)
         yield from webhook_checks.of_admission(found, self._at.names.namespace)
+        deployment, settings = self._at.deployment, self._at.settings
+        if setting_of(deployment, settings, _CHECKS_ACCESS).strip().lower() == "true":
+            why = why_no_policy(self._at.client, self._at.catalogue)
+            yield from webhook_checks.of_secret_access(why, deployment)
         asked = webhook_checks.services_asked(self._at.crds, found.values())
         for key, what in asked.items():
             service = self._at.read(SERVICES, key)

@@ -149,6 +149,28 @@ def of_admission(
             )
 
 
+def of_secret_access(
+    why_no_policy: str, deployment: JsonObject | None
+) -> Iterator[Finding]:
+    """Check that writers of specs are checked, as ASORECONCILE_CHECK_SECRET_ACCESS asks
+    for.
+
+    why_no_policy: why the API server's policy does not check them, or "".
+    """
+    asks = any("--webhook-client-ca" in one for one in arguments_of(deployment))
+    if not why_no_policy:
+        yield _WEBHOOKS.ok("the API server checks who may name a Secret in a spec")
+    elif asks:
+        yield _WEBHOOKS.ok("the webhook checks who may name a Secret in a spec")
+    else:
+        yield _WEBHOOKS.warning(
+            "ASORECONCILE_CHECK_SECRET_ACCESS is set, but nothing checks who names a "
+            f"Secret in a spec: {why_no_policy}",
+            "apply deploy/secret-policy.yaml, or upgrade the chart's release; or let "
+            "the webhooks ask API servers for a certificate (--webhook-client-ca)",
+        )
+
+
 def services_asked(
     crds: Iterable[JsonObject], configurations: Iterable[JsonObject | None]
 ) -> Mapping[ObjectKey, str]:

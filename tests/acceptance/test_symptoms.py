@@ -13,7 +13,6 @@ from applications import until
 from globalconnection import GlobalConnection
 from operation import Operation, free_port, resource_for
 from world import (
-    RECORD_KEY,
     World,
     postgres_server,
     resource_group,
@@ -24,11 +23,10 @@ from world import (
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.namespace_annotations import NamespaceAnnotations
 from asoreconcile.azure.controllers.record_key_secret import RecordKeySecret
-from asoreconcile.azure.controllers.secret_access import SecretAccess
+from asoreconcile.azure.controllers.secret_access import SecretAccessCheck
 from asoreconcile.azure.reconcile.model.annotations import (
     ALLOWED_SCOPES,
     ALLOWED_TYPES,
-    AUTHOR,
     FINALIZER,
     FOREIGN_TAGS,
     IGNORE_FIELDS,
@@ -38,7 +36,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
 )
 from asoreconcile.azure.reconcile.model.conditions import find_ready
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
-from asoreconcile.base.objects import ObjectKey, annotations, finalizers, key_of
+from asoreconcile.base.objects import ObjectKey, annotations, finalizers, key_of, status
 from asoreconcile.kube.errors import ApiError, ForbiddenError, NotFoundError
 from asoreconcile.kube.resources import (
     CUSTOM_RESOURCE_DEFINITIONS,
@@ -170,12 +168,15 @@ def missing_inputs(world):
     return {reason_of(world, obj) for obj in objs}
 
 
-def not_the_author_s_secret(world):
-    operator = attrs.evolve(
-        world.operator,
-        why_secret_refused=SecretAccess(builtin(), lambda: RECORD_KEY, None),
+def unchecked_secrets(world):
+    check = SecretAccessCheck(
+        world.client, builtin(), world.clock, asks_for_certificates=False
     )
-    return {reason_of(world, postgres_server(), operator=operator), AUTHOR}
+    operator = attrs.evolve(world.operator, why_secrets_unchecked=check)
+    server = postgres_server()
+    reason_of(world, server, operator=operator)
+    shown = {one["type"] for one in status(world.read(server))["conditions"]}
+    return shown - {"Ready"}
 
 
 def skipped_and_gone(world):
@@ -404,7 +405,7 @@ PROVOKED = {
     "`WaitingForOwner`": waiting_for_owner,
     "`WaitingForReference`": waiting_for_reference,
     "`ReferenceNotFound`, `SecretNotFound`, `ConfigMapNotFound`": missing_inputs,
-    "`SecretAccessDenied`": not_the_author_s_secret,
+    "`SecretsUnchecked`": unchecked_secrets,
     "`AzureResourceNotFound` with policy `skip`": skipped_and_gone,
     "`AuthorizationFailed`": not_allowed,
     "`NamespaceUnreadable`": unreadable_namespace,

@@ -70,8 +70,9 @@ def _short(value: Any) -> Any:
 
 
 def _member(key: str, value: Any) -> Any:
-    if key == "rules" and isinstance(value, list) and len(value) > _LONG_RULES:
-        return f"{len(value)} rules that hack/rbac makes"
+    is_long = isinstance(value, list) and len(value) > _LONG_RULES
+    if key in {"rules", "resourceRules", "variables", "validations"} and is_long:
+        return f"{len(value)} {key} that hack/rbac makes"
     if key in {"groups", "asoreconcile.json"}:
         return "a file of the chart"
     if key == "resourceNames" and len(value) > _LONG_RULES:

@@ -19,16 +19,19 @@ from charts import (
 )
 from tools import CHART, DEPLOY, one, run
 
+from asoreconcile.azure.catalogue.secret_policy import POLICY_NAME
 from asoreconcile.azure.cmd.manager import manager
 from asoreconcile.azure.controllers import settings
 from asoreconcile.azure.controllers.discovery import LEAST_KUBERNETES
 from asoreconcile.base.version import __version__
 
 OPERATOR = list(yaml.safe_load_all((DEPLOY / "operator.yaml").read_text()))
+POLICY = list(yaml.safe_load_all((DEPLOY / "secret-policy.yaml").read_text()))
 RBAC = {
     d["metadata"]["name"]: d["rules"]
     for d in [
         *yaml.safe_load_all((DEPLOY / "rbac.yaml").read_text()),
+        *[o for o in POLICY if o["kind"] == "ClusterRole"],
         *[o for o in OPERATOR if o["kind"] == "ClusterRole"],
     ]
 }
@@ -82,17 +85,34 @@ def test_roles_are_those_that_the_catalogue_makes(case):
             assert '"delete"' not in said
 
 
+def test_wh11_the_policy_is_installed_with_the_release_where_it_can_be():
+    """The operator itself may only read it, by its name."""
+
+    def policies(*options):
+        found = rendered("everything", *options)
+        return [o for o in found if o["kind"].startswith("ValidatingAdmissionP")]
+
+    made = [o for o in POLICY if o["kind"].startswith("ValidatingAdmissionP")]
+    assert len(made) == 2
+    assert policies() == made
+    assert policies("--set", "checkSecretAccess=false") == []
+    for rule in [r for rules in RBAC.values() for r in rules]:
+        if any(one.startswith("validatingadmissionp") for one in rule["resources"]):
+            assert (rule["verbs"], rule["resourceNames"]) == (["get"], [POLICY_NAME])
+
+
 def test_no_tenant_writes_what_all_share():
-    kinds = {o["kind"] for o in rendered("tenant")}
+    kinds = {o["kind"] for o in rendered("tenant", "--set", "checkSecretAccess=true")}
     assert not kinds & {
         "ClusterRole",
+        "ValidatingAdmissionPolicy",
         "MutatingWebhookConfiguration",
         "ValidatingWebhookConfiguration",
     }
     bound = [
         (o["metadata"].get("namespace", ""), o["roleRef"]["name"])
         for o in rendered("tenant")
-        if o["kind"].endswith("Binding")
+        if o["kind"].endswith("RoleBinding")
     ]
     assert sorted(bound) == [
         ("", "azureserviceoperator-cluster-reader-role"),
@@ -109,7 +129,7 @@ def test_every_role_that_is_bound_is_there():
     for case in CASES:
         found = rendered(case)
         names = {o["metadata"]["name"] for o in found}
-        for binding in [o for o in found if o["kind"].endswith("Binding")]:
+        for binding in [o for o in found if o["kind"].endswith("RoleBinding")]:
             assert binding["roleRef"]["name"] in names | shared
 
 

@@ -10,7 +10,7 @@ from functools import partial
 
 import attrs
 import pytest
-from world import RECORD_KEY, World, postgres_server, resource_group, virtual_network
+from world import World, postgres_server, resource_group, virtual_network
 
 from asoreconcile.azure.arm.credentials import CloudConfig, CredentialError
 from asoreconcile.azure.arm.credentials_secret import (
@@ -28,7 +28,6 @@ from asoreconcile.azure.controllers.reference_grants import (
     REFERENCE_GRANTS,
     ReferenceGrants,
 )
-from asoreconcile.azure.controllers.secret_access import AuthorRecords, SecretAccess
 from asoreconcile.azure.controllers.webhooks import reach_problems
 from asoreconcile.azure.controllers.workload_tokens import WorkloadTokens
 from asoreconcile.azure.expressions.confinement import confine
@@ -44,14 +43,13 @@ from asoreconcile.azure.reconcile.model.annotations import (
     RECONCILE_POLICY,
     RESOURCE_ID,
 )
-from asoreconcile.base.objects import ObjectKey, annotations, copy_json, gvk_of
+from asoreconcile.base.objects import ObjectKey, annotations, gvk_of
 from asoreconcile.kube.resources import (
     CUSTOM_RESOURCE_DEFINITIONS,
     NAMESPACES,
     SECRETS,
     SERVICE_ACCOUNTS,
 )
-from asoreconcile.runtime.metrics_authorization import AccessReviews
 from asoreconcile.testing.arm.applications import EntraApplication
 from asoreconcile.testing.arm.assertions import Federated
 from asoreconcile.webhooks.admission import AdmissionRequest, Allowed, Denied
@@ -107,7 +105,8 @@ def request_for(obj, old=None, *, user=None):
 
 def admitted(obj, old=None, *, check=None):
     checks = [] if check is None else [check]
-    return Admission(builtin(), *checks).validate(request_for(obj, old))
+    admission = Admission(builtin(), cluster_checks=checks)
+    return admission.validate(request_for(obj, old))
 
 
 @pytest.mark.parametrize(
@@ -134,59 +133,6 @@ def test_without_rights_on_secrets_wants_to_read_the_operator_s(world, name):
     world.run(server)
     assert name in world.ready(server)["message"]
     assert world.requests("PUT", "flexibleServers") == []
-
-
-class Reviews:
-    """An API server by whose roles only the lead may get Secrets."""
-
-    def create(self, _resource, obj):
-        wanted = obj["spec"]["resourceAttributes"]
-        assert wanted == {
-            "namespace": "default",
-            "verb": "get",
-            "resource": "secrets",
-            "name": "db-admin",
-        }
-        return {"status": {"allowed": obj["spec"]["user"] == "lead"}}
-
-
-@pytest.mark.parametrize("way", ["lead", "own", "edit", "copy", "credential", "stored"])
-def test_without_rights_on_secrets_wants_a_secret_through_a_resource(world, way):
-    """The lead may read it. With a copied record also at an object of the same name."""
-    world.install(SERVERS)
-    world.client.create(SECRETS, secret("db-admin", password="S3cret-Value"))
-    records = AuthorRecords(lambda: RECORD_KEY)
-
-    def written(user, obj, old=None):
-        """Return the object as the webhook has it stored."""
-        asked = request_for(obj, old, user={"username": user, "groups": ["team"]})
-        return Admission(builtin(), complete=records).mutate(asked)
-
-    first = written("lead", postgres_server("mine"))
-    edited = copy_json(first)
-    edited["spec"]["network"] = {"publicNetworkAccess": "Enabled"}
-    named = copy_json(first)
-    named["metadata"]["annotations"][CREDENTIAL_FROM] = "mine"
-    made = {
-        "lead": first,
-        "own": written("author", postgres_server("mine")),
-        "edit": written("author", edited, first),
-        "copy": written("author", {**edited, "metadata": first["metadata"]}),
-        "credential": written("author", named, first),
-        "stored": edited,
-    }[way]
-    # A write of other metadata, as the operator's, changes no author.
-    labelled = {**first, "metadata": {**first["metadata"], "labels": {"a": "b"}}}
-    assert written("operator", labelled, first) == labelled
-    reviews = AccessReviews(Reviews(), clock=world.clock)
-    access = SecretAccess(builtin(), lambda: RECORD_KEY, reviews)
-    world.operator = attrs.evolve(world.operator, why_secret_refused=access)
-    world.apply(made)
-    world.run(made)
-    world.run(made)
-    assert bool(world.requests("PUT", "flexibleServers")) is (way == "lead")
-    if way != "lead":
-        assert world.ready(made)["reason"] == "SecretAccessDenied"
 
 
 @pytest.mark.parametrize(

@@ -17,11 +17,11 @@ from world import postgres_server, resource_group, virtual_network
 from asoreconcile.azure.arm.credentials_secret import REQUIRED
 from asoreconcile.azure.catalogue.reserved import RECORD_KEY_SECRET
 from asoreconcile.azure.catalogue.webhook_manifests import webhook_configurations
+from asoreconcile.azure.controllers import secret_access
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.webhooks import WebhookOptions
 from asoreconcile.azure.reconcile.model.annotations import (
     ALLOWED_SCOPES,
-    AUTHOR,
     CLAIM,
     CREDENTIAL_FROM,
     POLLER_ID,
@@ -29,7 +29,10 @@ from asoreconcile.azure.reconcile.model.annotations import (
     PUT_POLLER,
     RESOURCE_ID,
 )
-from asoreconcile.azure.reconcile.model.conditions import find_ready
+from asoreconcile.azure.reconcile.model.conditions import (
+    SECRETS_UNCHECKED,
+    find_ready,
+)
 from asoreconcile.base.objects import ObjectKey, annotations, gvk_of, key_of, status
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
@@ -67,6 +70,7 @@ HOOKS = tuple(
     )
     for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 )
+POLICIES = {one.kind: one for one in (secret_access.POLICIES, secret_access.BINDINGS)}
 ALL = ["get", "list", "watch", "create", "update", "patch", "delete"]
 CLIENTS = {name: f"00000000-0000-0000-0000-0000000000{name * 2}" for name in "ab"}
 
@@ -199,6 +203,8 @@ class Tenants:
             HOOKS, webhook_configurations(found, options.client()), strict=True
         ):
             self.admin.create(resource, hook)
+        for obj in yaml.safe_load_all((DEPLOY / "secret-policy.yaml").read_text()):
+            self._apply(self.admin, {**ROLES, **POLICIES}[obj["kind"]], obj)
 
     def _apply(self, client, resource, obj):
         return client.patch(
@@ -264,8 +270,12 @@ def tenants(all_tenants):
     ],
 )
 def test_a_tenant_wants_to_sign_in_with_another_namespace_s_secret(tenants, name):
-    group = resource_group("named")
-    tenants.write(group, **{CREDENTIAL_FROM: name})
+    group, notes = resource_group("named"), {CREDENTIAL_FROM: name}
+    if "/" in name:
+        with pytest.raises(InvalidError, match="own namespace, without '/'"):
+            tenants.write(group, **notes)
+        return
+    tenants.write(group, **notes)
     assert tenants.reason(group) == "CredentialError"
     tenants.deleted(group)
 
@@ -317,8 +327,12 @@ def test_a_tenant_wants_a_resource_outside_the_reach_of_its_namespace(tenants):
     outside["spec"]["owner"] = {"armId": tenants.ids[0]}
     lifted = {"metadata": {"annotations": {ALLOWED_SCOPES: None}}}
     try:
+        tenants.write(outside)
+        assert tenants.reason(outside) == "NotAllowedInNamespace"
+        outside["spec"]["tags"] = {"a": "b"}
         with pytest.raises(InvalidError, match="does not allow"):
             tenants.write(outside)
+        tenants.deleted(outside)
         with pytest.raises(ForbiddenError):
             tenants.tenant.patch(NAMESPACES, key, lifted)
     finally:
@@ -336,15 +350,25 @@ def test_a_tenant_wants_to_read_another_namespace_s_secret(tenants, name):
 
 
 def test_an_author_wants_a_secret_of_its_namespace_that_it_may_not_read(tenants):
-    """And the same object as its colleague writes it, who may."""
+    """Or to send it elsewhere, by an edit of an object whose writer may get it."""
     tenants.write_secret(tenants.admin, "a", "a-admin", password="Passw0rd!Passw0rd")
     server = postgres_server("a-server", owner="a-rg")
     server["spec"]["administratorLoginPassword"]["name"] = "a-admin"
-    tenants.write(server, client=tenants.author)
-    assert tenants.reason(server) == "SecretAccessDenied"
-    assert tenants.operation.requests("PUT", "flexibleServers") == []
-    tenants.write(server, **{AUTHOR: "mine"})
-    tenants.operation.wait_ready(server)
+    refused = "you may not get the Secret a-admin"
+    with pytest.raises(ForbiddenError, match=refused):
+        tenants.write(server, client=tenants.author)
+    tenants.write(server)
+    ready = tenants.operation.wait_ready(server)
+    shown = {one["type"]: one.get("message") for one in status(ready)["conditions"]}
+    assert shown.get(SECRETS_UNCHECKED) is None
+    server["spec"]["network"] = {"publicNetworkAccess": "Enabled"}
+    with pytest.raises(ForbiddenError, match=refused):
+        tenants.write(server, client=tenants.author)
+    del server["spec"]["network"]
+    named = {CREDENTIAL_FROM: "of-another-writer"}
+    with pytest.raises(ForbiddenError, match=refused):
+        tenants.write(server, client=tenants.author, **named)
+    tenants.write(server, client=tenants.author, labelled="by-anyone")
     tenants.deleted(server)
 
 

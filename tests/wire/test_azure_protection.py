@@ -12,6 +12,7 @@ from world import OPERATOR, World, resource_group, virtual_network
 from asoreconcile.azure.controllers.admission import Admission
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.deletion_guard import DeletionGuard
+from asoreconcile.azure.controllers.live_objects import LiveObjects
 from asoreconcile.azure.controllers.protected_objects import VanishedObjects
 from asoreconcile.azure.reconcile.model.annotations import (
     DELETION_PROTECTION,
@@ -427,7 +428,13 @@ def test_ow4_an_object_that_was_let_go_is_no_event(world, notes, changes):
 def review(world, obj, *, group="", version="", subresource="", operation="DELETE"):
     gvk = gvk_of(obj)
     guard = DeletionGuard(world.client, Policy.MANAGE, world.operator.protected_below)
-    admission = Admission(builtin(), refuse_deletion=guard.why_refused)
+    objects = LiveObjects(world.client, builtin())
+
+    def live(asked):
+        """As an API server that serves each version; this one serves one of them."""
+        return objects(attrs.evolve(asked, gvk=gvk))
+
+    admission = Admission(builtin(), refuse_deletion=guard.why_refused, live=live)
     return admission.validate(
         AdmissionRequest(
             operation=operation,
@@ -465,6 +472,22 @@ def test_ow4_the_webhook_refuses_an_owner_of_what_is_protected(world):
     refused = review(world, world.read(GROUP))
     assert isinstance(refused, Denied)
     assert "VirtualNetworksSubnet default/sub" in refused.message
+
+
+@pytest.mark.parametrize("invented", ["uid", "no uid", "name", "id"])
+def test_wh12_an_invented_object_learns_nothing_of_what_is_protected(world, invented):
+    """Anyone who reaches the port can invent one, or state another id of a live one."""
+    world.annotate(NETWORK, **ON)
+    group = world.read(GROUP)
+    assert isinstance(review(world, group), Denied)
+    if invented == "id":
+        other, notes = world.read(SUBNET), group["metadata"]["annotations"]
+        other["metadata"]["annotations"][RESOURCE_ID] = notes[RESOURCE_ID]
+        group = other
+    meta = group["metadata"]
+    meta |= {"uid": {"uid": "invented"}, "no uid": {"uid": ""}}.get(invented, {})
+    meta |= {"name": "another"} if invented == "name" else {}
+    assert review(world, group) == Allowed()
 
 
 @pytest.mark.parametrize(

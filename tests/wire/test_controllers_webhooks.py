@@ -324,7 +324,7 @@ def test_r10_2_a_name_not_yet_in_azure_may_change(ask):
     assert response["allowed"] is True
 
 
-@pytest.mark.parametrize("how", ["metadata", "deleting", "status", "stored", "foreign"])
+@pytest.mark.parametrize("how", ["metadata", "deleting", "status", "foreign"])
 def test_an_object_that_broke_a_rule_before_stays_manageable(ask, how):
     old = vnet(owner={})
     new, request = copy_json(old), {}
@@ -336,9 +336,6 @@ def test_an_object_that_broke_a_rule_before_stays_manageable(ask, how):
             new["spec"]["tags"] = {"a": "b"}
         case "status":
             new["status"], request = {"id": "x"}, {"subResource": "status"}
-        case "stored":
-            new["apiVersion"] = f"{NETWORK}/v20250301storage"
-            new["spec"]["tags"] = {"a": "b"}
         case "foreign":
             new["kind"] = "Nobody"
             new["spec"]["tags"] = {"a": "b"}

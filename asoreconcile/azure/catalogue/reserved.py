@@ -31,6 +31,8 @@ leaves this.
 """
 
 _LOGIN_KEYS = "AZURE_"
+# Each credential has them, whatever it signs in with.
+_EACH_LOGIN = ("AZURE_SUBSCRIPTION_ID", "AZURE_TENANT_ID", "AZURE_CLIENT_ID")
 _AZURE_GROUPS = ".azure.com"
 _RESERVED = frozenset(
     {NAMESPACE_SECRET, SETTINGS_SECRET, SERVING_SECRET, RECORD_KEY_SECRET}
@@ -50,6 +52,15 @@ def is_login(secret: JsonObject) -> bool:
     """
     has_keys = any(key.startswith(_LOGIN_KEYS) for key in secret.get("data") or {})
     return has_keys and not is_export(secret)
+
+
+def holds_login(secret: JsonObject) -> bool:
+    """Return whether a Secret has all that a credential needs, whatever names it now.
+
+    An author can take the annotation off an object that names the Secret.
+    """
+    data = secret.get("data") or {}
+    return all(data.get(key) for key in _EACH_LOGIN) and not is_export(secret)
 
 
 def is_export(secret: JsonObject) -> bool:

@@ -1,14 +1,15 @@
 """Build the webhook configurations for defaulting and validating Azure objects.
 
 There is one webhook for each, with one rule per group, for the versions that users
-write; statuses are excluded. Writes of stored forms by operators do not call a webhook.
-Another webhook reviews deletions.
+write; statuses are excluded. Another webhook reviews deletions, and a third one writes
+of stored forms that change a spec, so that no served version is a way around the rules.
 """
 
 from collections.abc import Iterable
 
 import attrs
 
+from asoreconcile.azure.catalogue.conversion import STORED_SUFFIX
 from asoreconcile.azure.catalogue.kinds import Kind
 from asoreconcile.base.objects import JsonObject
 
@@ -48,9 +49,30 @@ class WebhookClient:
         return {"service": service, **bundle}
 
 
+_CREDENTIAL = "serviceoperator.azure.com/credential-from"
+
+
+def _credential(it: str) -> str:
+    notes = f"{it}.metadata.annotations"
+    return (
+        f"(has({notes}) && '{_CREDENTIAL}' in {notes} ? {notes}['{_CREDENTIAL}'] : '')"
+    )
+
+
+WRITTEN = (
+    "request.operation == 'CREATE' || "
+    "(has(object.spec) ? dyn(object.spec) : dyn({})) != "
+    "(has(oldObject.spec) ? dyn(oldObject.spec) : dyn({})) || "
+    f"{_credential('object')} != {_credential('oldObject')}"
+)
+"""The condition (CEL) for a write that changes a spec or the credential: the operator's
+own writes do not.
+"""
+
 MUTATING_NAME = "azureserviceoperator-mutating-webhook-configuration"
 VALIDATING_NAME = "azureserviceoperator-validating-webhook-configuration"
 DELETIONS_NAME = "deletions.azure.com"
+STORED_NAME = "stored.azure.com"
 _DELETION_SECONDS = 5
 
 
@@ -60,7 +82,7 @@ def webhook_configurations(
     """Return a mutating and a validating configuration
     (admissionregistration.k8s.io/v1).
 
-    The validating one has a second webhook, for deletions.
+    The validating one has further webhooks, for deletions and for stored forms.
     """
     kinds = list(kinds)
     rules = _rules(kinds)
@@ -78,7 +100,8 @@ def webhook_configurations(
                     # complain about.
                     "failurePolicy": "Fail",
                     # `Equivalent` would have the API server convert each stored form,
-                    # and send reviews of the operator's own writes.
+                    # and send reviews of the operator's own writes; `stored.azure.com`
+                    # is asked about the others.
                     "matchPolicy": "Exact",
                     # So that dry runs are reviewed as well: the API server refuses them
                     # otherwise.
@@ -92,7 +115,7 @@ def webhook_configurations(
             ("ValidatingWebhookConfiguration", VALIDATING_NAME, VALIDATE_PATH),
         )
     ]
-    documents[1]["webhooks"].append(_deletions(kinds, client))
+    documents[1]["webhooks"] += [_deletions(kinds, client), _stored(kinds, client)]
     return documents
 
 
@@ -116,6 +139,23 @@ def _deletions(kinds: Iterable[Kind], client: WebhookClient) -> JsonObject:
     }
 
 
+def _stored(kinds: Iterable[Kind], client: WebhookClient) -> JsonObject:
+    """Return the webhook that validates stored forms.
+
+    The operator's own writes change no spec, and cost no review.
+    """
+    return {
+        "name": STORED_NAME,
+        "admissionReviewVersions": ["v1"],
+        "clientConfig": client.config(VALIDATE_PATH),
+        "failurePolicy": "Fail",
+        "matchPolicy": "Exact",
+        "sideEffects": "None",
+        "matchConditions": [{"name": "written", "expression": WRITTEN}],
+        "rules": _rules(kinds, STORED_SUFFIX),
+    }
+
+
 def deletion_rule(kinds: Iterable[Kind]) -> JsonObject:
     """Return the rule for deletions of objects of all versions of the kinds."""
     return {
@@ -127,14 +167,16 @@ def deletion_rule(kinds: Iterable[Kind]) -> JsonObject:
     }
 
 
-def _rules(kinds: Iterable[Kind]) -> list[JsonObject]:
+def _rules(kinds: Iterable[Kind], suffix: str = "") -> list[JsonObject]:
     by_group: dict[str, list[Kind]] = {}
     for kind in kinds:
         by_group.setdefault(kind.group, []).append(kind)
     return [
         {
             "apiGroups": [group],
-            "apiVersions": sorted({v for kind in members for v in kind.versions}),
+            "apiVersions": sorted(
+                {v + suffix for kind in members for v in kind.versions}
+            ),
             "resources": sorted(kind.plural for kind in members),
             "operations": ["CREATE", "UPDATE"],
             "scope": "Namespaced",

@@ -21,6 +21,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
 )
 from asoreconcile.azure.reconcile.model.conditions import (
     BLOCKED,
+    SECRETS_UNCHECKED,
     deleting,
     is_long_unready,
     reconciling,
@@ -92,6 +93,8 @@ def first_step(scope: ReconcileScope) -> Step:
     if step is Step.RELEASE and _is_let_go_by_namespace(scope):
         confirm_release(scope)
     _report_unknown_values(scope)
+    why_unchecked = operator.why_secrets_unchecked(version, patcher.obj)
+    patcher.set_problem(SECRETS_UNCHECKED, why_unchecked)
     is_leaving = is_deleting(patcher.obj)
     may_last = is_leaving or step is Step.POLL
     if may_last and is_long_unready(patcher.obj, operator.clock.now()):

@@ -21,6 +21,7 @@ from asoreconcile.azure.reconcile.model.instructions import (
     CANCEL_SUBSCRIPTION_ROW,
     CREDENTIAL_FROM_ROW,
     EXPORTS_AS_CREDENTIALS_ROW,
+    LOGINS_AS_VALUES_ROW,
     ROTATE_ROW,
 )
 from asoreconcile.azure.reconcile.model.merge_rules import IGNORE_FIELDS_ROW
@@ -65,6 +66,7 @@ _ROWS: tuple[AnyAnnotation, ...] = (
     ALLOWED_SCOPES_ROW,
     ALLOWED_TYPES_ROW,
     EXPORTS_AS_CREDENTIALS_ROW,
+    LOGINS_AS_VALUES_ROW,
     CANCEL_SUBSCRIPTION_ROW,
     PLACEHOLDERS_ROW,
 )

@@ -32,6 +32,8 @@ CANCEL_SUBSCRIPTION = OWN_PREFIX + "cancel-subscription"
 ALLOWED_SCOPES = OWN_PREFIX + "allowed-scopes"
 ALLOWED_TYPES = OWN_PREFIX + "allowed-types"
 EXPORTS_AS_CREDENTIALS = OWN_PREFIX + "exports-as-credentials"
+# Of a Namespace: "true" lets a resource read a Secret that holds a login.
+LOGINS_AS_VALUES = OWN_PREFIX + "logins-as-values"
 
 # Annotations that the operator writes.
 OPERATOR_NAMESPACE = _PREFIX + "operator-namespace"
@@ -46,8 +48,6 @@ POLLER_NOTES = (POLLER_TOKEN, POLLER_ID, POLLER_MARK)
 CHILD_ID_OVERRIDE = _PREFIX + "child-resource-id-override"
 AZURE_NAME_FROM_CONFIG = _PREFIX + "azure-name-from-config"
 
-# The user who wrote the spec, with a mark (`controllers.secret_access`); ASO has none.
-AUTHOR = OWN_PREFIX + "author"
 
 # The object's decision about a resource that existed before it; ASO has no such
 # annotation.

@@ -24,6 +24,8 @@ DRIFTED = "Drifted"
 GONE = "AzureResourceNotFound"
 EXPORT_REFUSED = "FailedWritingAdditionalKubernetesObjects"
 EXPORT_FAILED = "ExportFailed"
+# Not in ASO. Present while the check that the operator was told to rely on is missing.
+SECRETS_UNCHECKED = "SecretsUnchecked"
 # The reason if a check of an extension holds a PUT back.
 BLOCKED = "ReconciliationBlocked"
 # The longest message that Kubernetes allows in its own conditions.

@@ -16,6 +16,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
     CANCEL_SUBSCRIPTION,
     CREDENTIAL_FROM,
     EXPORTS_AS_CREDENTIALS,
+    LOGINS_AS_VALUES,
     ROTATE,
 )
 from asoreconcile.azure.reconcile.model.switches import Switch
@@ -61,6 +62,16 @@ EXPORTS_AS_CREDENTIALS_ROW: Annotation[Switch] = Annotation(
     if_wrong=Switch.OFF,
     default=Switch.OFF,
     in_deletion=True,
+)
+LOGINS_AS_VALUES_ROW: Annotation[Switch] = Annotation(
+    LOGINS_AS_VALUES,
+    says="a resource may read a Secret of this Namespace that holds a login to Azure",
+    values="`true`",
+    effect="no resource reads a Secret that holds a login",
+    parse=choice(Switch),
+    whose=Whose.NAMESPACE,
+    if_wrong=Switch.OFF,
+    default=Switch.OFF,
 )
 ROTATE_ROW: Annotation[str] = Annotation(
     ROTATE,

@@ -31,6 +31,7 @@ from asoreconcile.azure.reconcile.model.claim_record import claim_condition, is_
 from asoreconcile.azure.reconcile.model.conditions import (
     DRIFTED,
     EXPORT_FAILED,
+    SECRETS_UNCHECKED,
     ReadyCondition,
     find_ready,
     merge_problem,
@@ -73,7 +74,11 @@ see, and for a spec that grows.
 """
 
 # The reasons of conditions about problems, by type.
-_PROBLEMS = {DRIFTED: "Drift", EXPORT_FAILED: "FetchFailed"}
+_PROBLEMS = {
+    DRIFTED: "Drift",
+    EXPORT_FAILED: "FetchFailed",
+    SECRETS_UNCHECKED: "NoPolicy",
+}
 # Small, and used by others.
 _KEPT = frozenset({"conditions", "id", "name", "type", "provisioningState"})
 
@@ -310,8 +315,8 @@ class PatchHelper:
         return any(one.get("type") == type_ for one in found)
 
     def set_problem(self, type_: str, message: str = "") -> None:
-        """Set the condition `Drifted` or `ExportFailed`, or remove it if the message is
-        ""; `commit` writes it.
+        """Set the condition of a problem (`Drifted`); "" as the message removes it.
+        `commit` writes it.
         """
         if not message and not self.has_condition(type_):
             return

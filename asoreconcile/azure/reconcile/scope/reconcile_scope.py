@@ -5,7 +5,7 @@ uses.
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, Literal, cast
 
 import attrs
@@ -33,6 +33,7 @@ from asoreconcile.azure.reconcile.model.claim_record import (
     claim_of,
 )
 from asoreconcile.azure.reconcile.model.existence import UNDECIDED, stated_policy
+from asoreconcile.azure.reconcile.model.instructions import LOGINS_AS_VALUES_ROW
 from asoreconcile.azure.reconcile.model.merge_rules import (
     AUTOSCALE_SETTING,
     autoscaled_by,
@@ -56,6 +57,7 @@ from asoreconcile.azure.reconcile.model.standing import (
     may,
     standing_of,
 )
+from asoreconcile.azure.reconcile.model.switches import is_on
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode, sync_mode_of
 from asoreconcile.azure.reconcile.scope.arm_errors import ErrorConditions
 from asoreconcile.azure.reconcile.scope.extension_operations import AnnotationLroStore
@@ -304,7 +306,9 @@ class ReconcileScope:
             objects=self.objects,
             read_set=self._read_set,
             is_credential=self.operator.is_credential,
-            why_refused=partial(self.operator.why_secret_refused, self.patcher.obj),
+            may_read_logins=lambda: is_on(
+                self.namespace_annotations, LOGINS_AS_VALUES_ROW
+            ),
         )
 
     @cached_property

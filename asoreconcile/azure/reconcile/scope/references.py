@@ -15,10 +15,17 @@ import attrs
 
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass, unusable
 from asoreconcile.azure.catalogue.inputs import InputReference
-from asoreconcile.azure.catalogue.reserved import is_login, is_reserved
+from asoreconcile.azure.catalogue.reserved import (
+    holds_login,
+    is_login,
+    is_reserved,
+)
 from asoreconcile.azure.catalogue.suggestions import lacking
 from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
-from asoreconcile.azure.reconcile.model.annotations import RESOURCE_ID
+from asoreconcile.azure.reconcile.model.annotations import (
+    LOGINS_AS_VALUES,
+    RESOURCE_ID,
+)
 from asoreconcile.azure.reconcile.model.differences import HIDDEN
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.model.owner import Objects
@@ -139,6 +146,17 @@ def _no_input(name: str) -> ConditionError:
     )
 
 
+def _login(name: str) -> ConditionError:
+    """Return the condition for a Secret with a login, which its administrator has not
+    allowed to be read.
+    """
+    return unusable(
+        f"Secret {name!r} holds a login to Azure, and no resource may read it: name "
+        "another Secret, without AZURE_SUBSCRIPTION_ID, or let an administrator "
+        f'annotate the Namespace with {LOGINS_AS_VALUES}: "true"'
+    )
+
+
 def _shown(ref: JsonObject) -> str:
     names: Iterable[str] = ("group", "kind", "name")
     return ", ".join(f"{name}={ref.get(name)!r}" for name in names)
@@ -150,11 +168,11 @@ class ReferenceResolver:
 
     Blocking: each Secret and ConfigMap is read once from the API server. Raises
     ConditionError `ReferenceNotFound`, `SecretNotFound` or `ConfigMapNotFound`,
-    `SecretAccessDenied`, and `Failed` for a Secret that is a credential.
+    and `Failed` for a Secret that is a credential.
 
     read_set: collects each Secret and ConfigMap that is read. is_credential: returns
-    whether an object names a Secret as its credential. why_refused: returns why the
-    operator may not read a Secret for the object's author, or "".
+    whether an object names a Secret as its credential. may_read_logins: returns whether
+    an administrator lets resources of the namespace read Secrets that hold a login.
     """
 
     _namespace: str
@@ -162,7 +180,7 @@ class ReferenceResolver:
     _objects: Objects
     _read_set: ReadSet
     _is_credential: Callable[[ObjectKey], bool] = lambda _: False
-    _why_refused: Callable[[str], str] = lambda _: ""
+    _may_read_logins: Callable[[], bool] = lambda: False
     _read: dict[tuple[str, str], JsonObject] = attrs.field(init=False, factory=dict)
     # Values, to keep them out of comparisons.
     _secrets: set[str] = attrs.field(init=False, factory=set)
@@ -233,6 +251,11 @@ class ReferenceResolver:
         found: JsonObject = hidden(body, self._secrets)
         return found
 
+    def _is_login(self, key: ObjectKey, secret: JsonObject) -> bool:
+        """Return whether a Secret must not be read because it holds a login."""
+        is_one = holds_login(secret) or (self._is_credential(key) and is_login(secret))
+        return is_one and not self._may_read_logins()
+
     def _decoded(self, name: str, key: str, value: str) -> str:
         return self._known(decoded_text(name, key, value))
 
@@ -250,15 +273,8 @@ class ReferenceResolver:
         if known is not None:
             return known
         key = ObjectKey(self._namespace, name)
-        if resource is SECRETS:
-            if is_reserved(name):
-                raise _no_input(name)
-            if why := self._why_refused(name):
-                raise ConditionError(
-                    f"Secret {name!r} is not read for this object: {why}",
-                    reason="SecretAccessDenied",
-                    retry=RetryClass.SLOW,
-                )
+        if resource is SECRETS and is_reserved(name):
+            raise _no_input(name)
         node = ObjectReference(resource.group_kind, key)
         try:
             obj = self._client.get(resource, key)
@@ -267,7 +283,7 @@ class ReferenceResolver:
             self._read_set.note(node, None)
             raise not_found(resource, name) from error
         self._read_set.note(node, obj)
-        if resource is SECRETS and self._is_credential(key) and is_login(obj):
-            raise _no_input(name)
+        if resource is SECRETS and self._is_login(key, obj):
+            raise _login(name)
         self._read[resource.kind, name] = obj
         return obj

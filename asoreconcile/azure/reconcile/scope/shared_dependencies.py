@@ -139,8 +139,9 @@ class SharedDependencies:
 
     namespace_annotations: reads the annotations of a Namespace. namespace: the
     operator's own namespace, which it writes on its objects. is_credential: whether
-    some object names a Secret as its credential. why_secret_refused: why a Secret of
-    its namespace may not be read for an object, or "". is_granted: returns whether a
+    some object names a Secret as its credential. why_secrets_unchecked: why it was not
+    checked that an object's writer may get the Secrets that its spec names; "" if it
+    was, or need not be. is_granted: returns whether a
     kind's objects in a namespace may write an id because another namespace manages a
     resource above it and grants the write. objects_with_arm_id: returns the objects
     that may represent an ARM id, each with its version: those that have claimed it, and
@@ -188,7 +189,7 @@ class SharedDependencies:
     predecessor_renewed: Callable[[], datetime | None]
     expressions: Callable[[], Expressions]
     is_credential: Callable[[ObjectKey], bool]
-    why_secret_refused: Callable[[JsonObject, str], str]
+    why_secrets_unchecked: Callable[[KindVersion, JsonObject], str]
     is_granted: Callable[[GroupKind, str, str], bool]
     objects_with_arm_id: Callable[[str], Iterable[tuple[KindVersion, JsonObject]]]
     wake_children: Callable[[ObjectReference], None]

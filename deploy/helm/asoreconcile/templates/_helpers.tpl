@@ -84,7 +84,7 @@ conversion: the port stays. */}}
 
 {{/* Whether the API server is asked what users may do. */}}
 {{- define "asoreconcile.reviews" -}}
-{{- if or (and .Values.metrics.enable .Values.metrics.secure) .Values.checkSecretAccess }}true{{ end }}
+{{- if or (and .Values.metrics.enable .Values.metrics.secure) (and .Values.checkSecretAccess .Values.webhook.clientCASecret) }}true{{ end }}
 {{- end }}
 
 {{- define "asoreconcile.crdLabels" -}}

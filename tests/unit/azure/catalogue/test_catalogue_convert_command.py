@@ -195,7 +195,11 @@ def test_admission_is_configured_for_what_users_write():
         "MutatingWebhookConfiguration",
         "ValidatingWebhookConfiguration",
     ]
-    webhook, deletions = validating["webhooks"]
+    webhook, deletions, stored = validating["webhooks"]
+    assert stored["clientConfig"] == webhook["clientConfig"]
+    assert stored["failurePolicy"] == "Fail"
+    assert all(v.endswith("storage") for v in stored["rules"][0]["apiVersions"])
+    assert "object.spec" in stored["matchConditions"][0]["expression"]
     assert webhook["clientConfig"] == {"url": f"{url}/validate"}
     assert deletions["clientConfig"] == webhook["clientConfig"]
     assert deletions["failurePolicy"] == "Ignore"

@@ -37,7 +37,6 @@ def admission():
 LEFT_ALONE = {
     "subresource": {"subresource": "status"},
     "on its way out": {"deletionTimestamp": "2026-01-01T00:00:00Z"},
-    "stored form": {"gvk": GroupVersionKind(VNET.group, STORED, VNET.kind)},
     "unknown version": {"gvk": GroupVersionKind(VNET.group, "v1", VNET.kind)},
     "unknown kind": {"gvk": GroupVersionKind(VNET.group, "v1", "Widget")},
 }
@@ -51,6 +50,15 @@ def test_r10_1_what_is_not_for_us_is_let_in_as_it_is(admission, more):
     assert admission.mutate(asked) == before
     assert isinstance(admission.validate(request(WRONG)), Denied)
     assert admission.mutate(request(WRONG)) != before
+
+
+def test_r10_1_a_stored_form_is_judged_and_gets_no_defaults(admission):
+    stored = {"gvk": GroupVersionKind(VNET.group, STORED, VNET.kind)}
+    asked = request(WRONG, **stored)
+    asked.obj.update(apiVersion=f"{VNET.group}/{STORED}", kind=VNET.kind)
+    before = copy_json(asked.obj)
+    assert "owner" in admission.validate(asked).message
+    assert admission.mutate(asked) == before
 
 
 @pytest.mark.parametrize("count", [19, 20, 21, 25])

@@ -11,7 +11,7 @@ import pytest
 
 from asoreconcile.azure.arm.condition_error import RetryClass
 from asoreconcile.azure.arm.credentials import CredentialError
-from asoreconcile.azure.arm.credentials_secret import SecretRules
+from asoreconcile.azure.arm.credentials_secret import IDENTITY_FILE, SecretRules
 from asoreconcile.azure.controllers.credential_hold import CredentialHold
 from asoreconcile.azure.controllers.credential_resolver import (
     CredentialResolver,
@@ -115,6 +115,10 @@ def made():
 
 @pytest.fixture
 def connections(cluster, made, clock):
+    return resolver(cluster, made, clock)
+
+
+def resolver(cluster, made, clock, **more):
     def connect(source, name, *, entra_app_id):
         del entra_app_id
         cluster.connecting()
@@ -133,6 +137,7 @@ def connections(cluster, made, clock):
         seen=lambda group_kind: cluster.seen.get(group_kind.kind, ""),
         clock=clock,
         namespace="ops",
+        **more,
     )
 
 
@@ -815,3 +820,38 @@ def test_which_secrets_objects_name_is_known(kinds):
     assert is_credential(ObjectKey("ns", "own"))
     assert not is_credential(ObjectKey("ns", "other"))
     assert not is_credential(ObjectKey("elsewhere", "own"))
+
+
+LOGIN = {
+    "AZURE_SUBSCRIPTION_ID": "sub",
+    "AZURE_TENANT_ID": "tenant",
+    "AZURE_CLIENT_ID": "client",
+}
+BORROWED = {
+    "node": {"AUTH_MODE": "podidentity"},
+    "node, in capitals": {"AUTH_MODE": " PodIdentity"},
+    "file": {IDENTITY_FILE: "/var/run/identity"},
+    "file before node": {IDENTITY_FILE: "/x", "AUTH_MODE": "podidentity"},
+}
+
+
+@pytest.mark.parametrize("more", BORROWED.values(), ids=BORROWED)
+@pytest.mark.parametrize("name", ["aso-credential", "mine"])
+def test_r8_3_strict_lends_no_identity_of_the_pod_or_the_node(
+    cluster, made, clock, more, name
+):
+    notes = {} if name == "aso-credential" else {CREDENTIAL_FROM: name}
+    cluster.put(name, **LOGIN, **more)
+    relaxed = resolver(cluster, made, clock)
+    assert relaxed.for_object(new_object(**notes)).subscription_id == "sub"
+    strict = resolver(cluster, made, clock, tokens=lambda _namespace: "token")
+    with pytest.raises(CredentialError) as refused:
+        strict.for_object(new_object(**notes))
+    # The way out: the account to trust, and the key to remove.
+    assert "system:serviceaccount:ns:aso-workload" in str(refused.value)
+    assert f"remove {IDENTITY_FILE if IDENTITY_FILE in more else 'AUTH_MODE'}" in str(
+        refused.value
+    )
+    for kept in ({"AZURE_CLIENT_SECRET": "s"}, {}):
+        cluster.put(name, **LOGIN, **kept)
+        assert strict.for_object(new_object(**notes)).subscription_id == "sub"

@@ -119,6 +119,36 @@ def test_a_resource_reads_no_secret_that_objects_sign_in_with():
         resolver.secret({"name": "login", "key": "AZURE_CLIENT_SECRET"})
 
 
+WHOLE = {
+    **LOGIN,
+    "AZURE_TENANT_ID": encoded("t"),
+    "AZURE_SUBSCRIPTION_ID": encoded("s"),
+}
+
+
+@pytest.mark.parametrize("more", [{}, {"AUTH_MODE": encoded("podidentity")}, {"a": ""}])
+def test_a_resource_reads_no_secret_that_holds_a_login_whatever_names_it(more):
+    """An author can take `credential-from` off its object, and then name the Secret."""
+    resolver, _ = reader({**WHOLE, **more}, named=False)
+    for read in (resolver.secret, resolver.secret_map):
+        with pytest.raises(ConditionError, match="holds a login") as raised:
+            read({"name": "login", "key": "AZURE_CLIENT_SECRET"})
+        assert "asoreconcile/logins-as-values" in str(raised.value)
+    resolver._may_read_logins = lambda: True
+    assert resolver.secret({"name": "login", "key": "AZURE_CLIENT_SECRET"}) == "s"
+
+
+@pytest.mark.parametrize("lacking", ["AZURE_SUBSCRIPTION_ID", "AZURE_TENANT_ID"])
+@pytest.mark.parametrize("value", ["", None])
+def test_a_secret_without_all_that_a_login_needs_may_be_read(lacking, value):
+    """Such as what an application of the author's own signs in with."""
+    data = {key: given for key, given in WHOLE.items() if key != lacking}
+    if value is not None:
+        data[lacking] = value
+    resolver, _ = reader(data, named=False)
+    assert resolver.secret({"name": "login", "key": "AZURE_CLIENT_SECRET"}) == "s"
+
+
 @pytest.mark.parametrize(
     "options",
     [
