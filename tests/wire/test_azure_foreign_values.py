@@ -7,6 +7,7 @@ from world import World, postgres_server, resource_group
 from asoreconcile.azure.reconcile.model.annotations import (
     FOREIGN_TAGS,
     IGNORE_FIELDS,
+    RECONCILE_AT,
     RESOURCE_ID,
 )
 from asoreconcile.azure.reconcile.model.drift_baseline import OBSERVED
@@ -18,6 +19,7 @@ KINDS = (
     "resources.azure.com/ResourceGroup",
     "containerservice.azure.com/ManagedClustersAgentPool",
     "dbforpostgresql.azure.com/FlexibleServer",
+    "documentdb.azure.com/DatabaseAccount",
     "eventhub.azure.com/Namespace",
     "insights.azure.com/AutoscaleSetting",
     "apimanagement.azure.com/Service",
@@ -68,6 +70,12 @@ def restart(world, obj):
 
 def told(world, reason):
     return [text for _, _, found, text in world.events if found == reason]
+
+
+def drifted(world, obj):
+    """The message of the condition Drifted, or ""."""
+    conditions = world.read(obj)["status"]["conditions"]
+    return next((one["message"] for one in conditions if one["type"] == "Drifted"), "")
 
 
 def group(**spec):
@@ -207,6 +215,43 @@ def test_ow8_a_value_that_azure_moves_stays_within_its_bounds(world, story):
     by_hand(world, obj, lambda body: put_at(body, path, outside))
     assert "PUT" in synced(world, obj)
     assert at(in_azure(world, obj), path) == nearest
+
+
+def test_ow8_a_fail_over_is_shown_and_not_put_back_until_the_author_asks(world):
+    account = {
+        "apiVersion": "documentdb.azure.com/v1api20240815",
+        "kind": "DatabaseAccount",
+        "metadata": {"name": "accountof2026"},
+        "spec": {
+            "location": "westeurope",
+            "owner": {"name": "rg"},
+            "databaseAccountOfferType": "Standard",
+            "locations": [
+                {"locationName": "westeurope", "failoverPriority": 0},
+                {"locationName": "northeurope", "failoverPriority": 1},
+            ],
+        },
+    }
+    world.settled(account)
+
+    def order():
+        locations = in_azure(world, account)["properties"]["locations"]
+        return min(locations, key=lambda one: one["failoverPriority"])
+
+    def fail_over(body):
+        one, other = body["properties"]["locations"]
+        one["failoverPriority"], other["failoverPriority"] = 1, 0
+
+    by_hand(world, account, fail_over)
+    for _ in range(3):
+        assert synced(world, account) == ["GET"]
+    assert order()["locationName"] == "northeurope"
+    assert "it is not put back" in drifted(world, account)
+    assert world.ready(account)["status"] == "True"
+    world.annotate(account, **{RECONCILE_AT: "now"})
+    assert "PUT" in synced(world, account)
+    assert order()["locationName"] == "westeurope"
+    assert drifted(world, account) == ""
 
 
 def test_ow8_an_autoscale_setting_moves_the_capacity_of_its_target(world):

@@ -7,6 +7,9 @@ provider. All members are optional:
                  the location of a resource never change, whatever its type (OW-6)
     moving       values that Azure moves by itself because the spec asks for it, by an
                  autoscaler, the growth of a disk or automatic upgrades (OW-8)
+    guarded      versions, keys, priorities, regions and replicas: if the spec did not
+                 change, a sync does not put them back unless a client changed them, as
+                 Azure or a fail-over may have (OW-8)
     autoscaled   the value that an autoscale setting of Azure Monitor moves
     holdsData    `alone`, or `with all below` if types below this one do, too: a
                  deletion loses something for good (OW-6). Besides data this is a name
@@ -97,6 +100,7 @@ class ArmTypeFacts:
 
     immutable: tuple[str, ...] = ()
     moving: tuple[MovingValue, ...] = ()
+    guarded: tuple[MovingValue, ...] = ()
     autoscaled: str = ""
     holds_data: str = ""
     unspecified: tuple[str, ...] = ()
@@ -143,6 +147,7 @@ def _facts(raw: JsonObject) -> ArmTypeFacts:
     return ArmTypeFacts(
         immutable=tuple(member("immutable", "paths")),
         moving=tuple(MovingValue(**one) for one in member("moving", "values")),
+        guarded=tuple(MovingValue(**one) for one in member("guarded", "values")),
         autoscaled=str(member("autoscaled", "path") or ""),
         holds_data=raw.get("holdsData", ""),
         unspecified=tuple(raw.get("unspecified", ())),

@@ -12,6 +12,7 @@ from typing import Literal
 import attrs
 
 from asoreconcile.azure.arm.condition_error import ConditionError
+from asoreconcile.azure.catalogue.type_facts import MovingValue
 from asoreconcile.azure.reconcile.model.drift_baseline import (
     DriftBaseline,
     RepairAttempts,
@@ -112,13 +113,15 @@ class Put:
     """A PUT to send.
 
     record: the record to write if Azure accepts the PUT. withdrawn: the annotation to
-    write if Azure does not accept it; "" keeps the record of the last PUT.
+    write if Azure does not accept it; "" keeps the record of the last PUT. held: values
+    that are sent as Azure has them (`guarded_values`).
     """
 
     arm_id: str
     body: JsonObject = attrs.field(repr=False)
     record: DriftBaseline
     withdrawn: str = ""
+    held: tuple[MovingValue, ...] = ()
 
 
 @attrs.frozen

@@ -195,7 +195,7 @@ def _moved_in(
     if own is None:
         return want, shown
     low, high = (_bound(one, want, have, own) for one in (row.low, row.high))
-    value = theirs
+    value = _as_declared(own, theirs)
     if str(theirs).startswith(f"{own}."):
         value = own  # a part of a version, which Azure completes
     elif low is not None and _rank(theirs) < _rank(low):
@@ -203,6 +203,22 @@ def _moved_in(
     elif high is not None and _rank(theirs) > _rank(high):
         value = high
     return (want if value == own else with_value(want, steps, value)), shown
+
+
+def _as_declared(own: Any, theirs: Any) -> Any:
+    """Return Azure's value with the members that the declared one has, if both are
+    lists of objects: the others are read-only, or nobody declares them.
+    """
+    both = own, theirs
+    if not all(isinstance(one, list) and one for one in both):
+        return theirs
+    if not all(isinstance(one, dict) for some in both for one in some):
+        return theirs
+    names = {name.casefold() for one in own for name in one}
+    return [
+        {name: value for name, value in one.items() if name.casefold() in names}
+        for one in theirs
+    ]
 
 
 def key_of_version(text: Any) -> str:

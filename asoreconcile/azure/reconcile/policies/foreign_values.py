@@ -10,6 +10,7 @@ import attrs
 from asoreconcile.azure.arm.errors import ArmError
 from asoreconcile.azure.reconcile.model.access import without_lists
 from asoreconcile.azure.reconcile.model.foreign_values import REPLACED, replaced_paths
+from asoreconcile.azure.reconcile.model.guarded_values import is_in
 from asoreconcile.azure.reconcile.model.merged_body import MergedBody, merged
 from asoreconcile.azure.reconcile.policies.bulk_reads import is_said_absent
 from asoreconcile.azure.reconcile.policies.requests import DecidedPut
@@ -42,8 +43,11 @@ def keep_foreign_values(request: DecidedPut) -> DecidedPut | None:
     have = context.read.body if context.read else None
     if have is None:
         return None
+    if put.held:
+        rules = attrs.evolve(rules, moving=(*rules.moving, *put.held))
     found, _ = made.compare(have)
     result = merged(put.body, have, rules, context.declared)
+    found = [one for one in found if not is_in(put.held, one)]
     paths = replaced_paths(found, request.intent.last_put, put.record.put)
     body = without_lists(result.body, have, context.declared)
     if body is not put.body:

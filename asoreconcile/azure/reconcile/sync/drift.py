@@ -13,6 +13,10 @@ import attrs
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.azure.arm.provisioning_state import FAILURE, provisioning_state
 from asoreconcile.azure.reconcile.model.access import opens_access
+from asoreconcile.azure.reconcile.model.annotations import (
+    IGNORE_FIELDS,
+    RECONCILE_AT,
+)
 from asoreconcile.azure.reconcile.model.conditions import GONE
 from asoreconcile.azure.reconcile.model.decisions import (
     CountSync,
@@ -61,6 +65,7 @@ _SHOWN_PATHS = 10
 # be a lasting one.
 _MOVING = frozenset({"accepted", "queued", "notstarted"})
 _MOVES = ("ing", "inprogress", "requested")
+_MOVED_BY_AZURE = "Azure, or a client that it does not name, has changed a value"
 _RESTING = frozenset({"running", "warning"})
 # Such as UpgradeFailed and InternalError.
 _FAILS = ("failed", "error")
@@ -84,7 +89,8 @@ class SyncFacts:
     was_there: whether the status shows that the resource has existed. unshown: the
     differences in `found` that only say that Azure never shows the value; empty if
     there is a record of a PUT. is_first_read: whether this process has not read the
-    resource before. is_asked: whether a value of `reconcile-at` is attempted, which
+    resource before. guarded: the differences in `found` that are left as they are
+    (`guarded_values`). is_asked: whether a value of `reconcile-at` is attempted, which
     ends pauses. waits_for: the maintenance window that a PUT waits for, in words, or
     "".
     """
@@ -108,6 +114,7 @@ class SyncFacts:
     moving_seconds: float = 0.0
     unshown: Sequence[Difference] = ()
     is_first_read: bool = False
+    guarded: Sequence[Difference] = ()
     is_asked: bool = False
     waits_for: str = ""
 
@@ -161,7 +168,7 @@ def _at_sync(facts: SyncFacts, put: Put) -> Decision:
         metric = CountSync("asked" if lifted else "failed", is_put=is_put)
         # A failed resource shows values that later reads must not be compared with.
         return Decision((metric,), put if is_put else read)
-    if facts.is_forced and facts.mode is SyncMode.COMPARE:
+    if facts.is_forced and facts.mode is SyncMode.COMPARE and not facts.guarded:
         return Decision((CountSync("forced", is_put=True),), put)
     before = observed or attrs.evolve(put.record, at="")
     known = before.known
@@ -197,7 +204,13 @@ def _at_sync(facts: SyncFacts, put: Put) -> Decision:
     learnt = attrs.evolve(before, known=known, notes=facts.notes)
     if open_ or vanished:
         if facts.mode is SyncMode.COMPARE:
-            return _repair(facts, learnt, open_, vanished, put)
+            held = _held(facts, learnt, open_)
+            others = [one for one in open_ if one not in held]
+            is_put = bool(others or vanished)
+            repaired = _repair(facts, learnt, others, vanished, put) if is_put else None
+            if held or repaired is None:
+                return _hold(facts, learnt, held, repaired)
+            return repaired
         return Decision(_report(facts, learnt, open_, vanished), read)
     if is_comparable(before.rest, facts.rest) and before.rest != facts.rest:
         return _undeclared(facts, learnt, put, read)
@@ -292,6 +305,45 @@ def _repair(
     event = EmitEvent("Warning", "Drift", f"Azure differs {where}; it is put again")
     metric = CountSync("asked" if is_early else "drift", is_put=True)
     return Decision((counted, *lasting, log, event, metric), put)
+
+
+def _held(
+    facts: SyncFacts, learnt: DriftBaseline, open_: Sequence[Difference]
+) -> list[Difference]:
+    """Return the differences that are left as they are. What the last PUT left was not
+    moved since.
+    """
+    if facts.is_asked:
+        return []
+    return [
+        one
+        for one in open_
+        if one in facts.guarded and not learnt.is_unconfirmed(difference_mark(one))
+    ]
+
+
+def _hold(
+    facts: SyncFacts,
+    learnt: DriftBaseline,
+    held: Sequence[Difference],
+    repaired: Decision | None,
+) -> Decision:
+    """Return the decision that leaves guarded values as they are.
+
+    repaired: the decision about the other differences; None without any.
+    """
+    text = (
+        f"{_MOVED_BY_AZURE} {_at(held)}: it is not put back, as that may undo an "
+        f"upgrade, a rotation or a fail-over. To put it back, set {RECONCILE_AT}; to "
+        f"accept it, edit the spec, or name it in {IGNORE_FIELDS}"
+    )
+    if repaired is None:
+        shown = drifted(_kept(facts, learnt.known), text)
+        event = EmitEvent("Warning", "Drift", text)
+        return Decision((*shown, event, CountSync("drift")), Read(facts.have))
+    said = [one.message for one in repaired.effects if isinstance(one, SetDrifted)]
+    effects = (*repaired.effects, SetDrifted("; ".join([*said, text])))
+    return attrs.evolve(repaired, effects=effects)
 
 
 def _undone(facts: SyncFacts, where: str) -> str:

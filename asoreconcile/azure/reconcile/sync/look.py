@@ -24,6 +24,10 @@ from asoreconcile.azure.reconcile.model.differences import (
 )
 from asoreconcile.azure.reconcile.model.drift_baseline import OBSERVED
 from asoreconcile.azure.reconcile.model.first_creation import was_there
+from asoreconcile.azure.reconcile.model.guarded_values import (
+    guarded_differences,
+    rows_of,
+)
 from asoreconcile.azure.reconcile.model.never_shown import is_never_shown
 from asoreconcile.azure.reconcile.model.normalization import is_same
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
@@ -108,6 +112,10 @@ def _look(rendered: RenderedSpec, known: SyncFacts, now: datetime) -> Look:
                 ]
         elif observed.rest != rest:
             changed = _changed(patcher, have)
+    guarded: list[Difference] = []
+    if have is not None and observed is not None:
+        type_, at = patcher.version.arm_type, observed.at
+        guarded = guarded_differences(type_, found, have, at)
     is_shown = made.own == made.body and not any(one.kind == "absent" for one in found)
     facts = attrs.evolve(
         known,
@@ -119,8 +127,11 @@ def _look(rendered: RenderedSpec, known: SyncFacts, now: datetime) -> Look:
         region="" if have is None else _another_region(made.own, have),
         was_there=have is not None or was_there(status(patcher.obj)),
         unshown=unshown,
+        guarded=guarded,
     )
     put = put_of(known.mode, made, observed, declared=context.declared, now=now)
+    if guarded and not known.is_asked:
+        put = attrs.evolve(put, held=rows_of(patcher.version.arm_type, guarded))
     decided = at_sync(facts, put)
     # The Drifted condition stays until a sync no longer finds the drift, or sends a
     # PUT. A sync of a moving resource can tell nothing, so it keeps the condition.

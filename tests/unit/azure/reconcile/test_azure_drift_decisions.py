@@ -458,3 +458,40 @@ def test_what_azure_keeps_open_is_a_condition_for_as_long_as_it_does(
         shown = [one for one in effects if isinstance(one, SetDrifted)]
         assert bool(shown) is is_shown
         assert all(path in one.message for one in shown)
+
+
+MOVED = Difference("properties/version", "value", "15", "16")
+
+
+def test_ow8_a_guarded_value_is_not_put_back():
+    decided = decide(found=[MOVED], guarded=[MOVED])
+    assert decided.then == READ
+    (drift,) = (one for one in decided.effects if isinstance(one, SetDrifted))
+    assert "at properties/version: it is not put back" in drift.message
+    assert "reconcile-at" in drift.message
+
+
+def test_ow8_the_author_may_have_a_guarded_value_put_back():
+    decided = decide(found=[MOVED], guarded=[MOVED], is_asked=True)
+    assert decided.then == PUT
+    assert not any(isinstance(one, SetDrifted) for one in decided.effects)
+
+
+def test_ow8_other_differences_are_repaired_beside_a_guarded_one():
+    decided = decide(found=[MOVED, CHANGED], guarded=[MOVED])
+    assert decided.then == PUT
+    (told,) = (one for one in decided.effects if isinstance(one, EmitEvent))
+    assert "properties/size; it is put again" in told.message
+    assert MOVED.path not in told.message
+    (drift,) = (one for one in decided.effects if isinstance(one, SetDrifted))
+    assert MOVED.path in drift.message
+
+
+def test_ow8_what_the_last_put_left_is_put_again_once():
+    known = knowing(*unconfirmed(marks([MOVED])))
+    assert decide(observed=known, found=[MOVED], guarded=[MOVED]).then == PUT
+
+
+def test_ow8_a_forced_put_does_not_put_a_guarded_value_back():
+    decided = decide(found=[MOVED], guarded=[MOVED], is_forced=True)
+    assert decided.then == READ
