@@ -30,7 +30,9 @@ from asoreconcile.resources.metadata import ObjectMeta
 from asoreconcile.resources.schema import object_schema
 from asoreconcile.resources.typed_kind import TypedKind
 
-_API_VERSION = re.compile(r"(?:([a-z0-9]([-a-z0-9]*[a-z0-9])?\.?)+/)?v[a-z0-9]+")
+_API_VERSION = re.compile(
+    r"(?:[a-z0-9][-a-z0-9]*(?:(?<!-)\.[a-z0-9][-a-z0-9]*)*(?<!-)/)?v[a-z0-9]+"
+)
 _LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 
 C = TypeVar("C")

@@ -6,7 +6,7 @@ A parsed value keeps its text if our format differs (`+00:00` for `Z`, nanosecon
 
 import re
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal, DecimalException
 from functools import total_ordering
 from typing import Any
 
@@ -22,12 +22,16 @@ _UNITS = {
     "m": Decimal(60),
     "h": Decimal(3600),
 }
-_PART = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
-_DURATION = re.compile(rf"([+-]?)(0|(?:{_PART.pattern})+)")
+# Possessive: each takes time in proportion to the length of the text.
+_PART = re.compile(r"(\d++\.?\d*+|\.\d++)(ns|us|µs|μs|ms|s|m|h)")
+_DURATION = re.compile(rf"([+-]?)(0|(?:{_PART.pattern})++)")
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)[Tt](\d\d:\d\d:\d\d)(\.\d+)?([Zz]|[+-]\d\d:\d\d)")
 _QUANTITY = re.compile(
-    r"([+-]?(?:\d+\.?\d*|\.\d+))(?:(Ki|Mi|Gi|Ti|Pi|Ei|[numkMGTPE])|([eE][+-]?\d+))?"
+    r"([+-]?(?:\d++\.?\d*+|\.\d++))(?:(Ki|Mi|Gi|Ti|Pi|Ei|[numkMGTPE])|([eE][+-]?\d+))?"
 )
+# Characters of a time, duration or quantity. Numbers of very many digits take
+# the square of their length.
+_LONGEST = 260
 _USUAL = len("2026-01-31T12:00:00Z")
 _USUAL_SIGNS = "--T::Z"
 _BINARY = {f"{letter}i": 1 << (10 * n) for n, letter in enumerate("KMGTPE", 1)}
@@ -68,7 +72,7 @@ def parse_time(text: str) -> datetime:
     # As servers write them, without the pattern: 0.4 us where the rest takes 2.
     if len(text) == _USUAL and text[4::3] == _USUAL_SIGNS:
         return _from_iso(text)
-    found = _TIME.fullmatch(text)
+    found = _TIME.fullmatch(text) if len(text) <= _LONGEST else None
     if found is None:
         raise ValueError("is no time such as 2026-01-31T12:00:00Z")
     day, second, fraction, zone = found.groups()
@@ -105,7 +109,7 @@ def parse_duration_text(text: str) -> timedelta:
 
     Fractions of a microsecond are kept only in the text.
     """
-    found = _DURATION.fullmatch(text)
+    found = _DURATION.fullmatch(text) if len(text) <= _LONGEST else None
     if found is None:
         raise ValueError("is no duration such as 1h30m or 15s")
     seconds = sum(
@@ -182,15 +186,15 @@ class Quantity:
 
 
 def _amount(text: str) -> Decimal:
-    found = _QUANTITY.fullmatch(text)
+    found = _QUANTITY.fullmatch(text) if len(text) <= _LONGEST else None
     if found is None:
         raise ValueError(f"{text!r:.60} is no quantity such as 500m, 2 or 1Gi")
     number, suffix, exponent = found.groups()
     try:
         value = Decimal(number + (exponent or ""))
-    except InvalidOperation:  # an exponent beyond all reason
+        return value * _SUFFIXES[suffix] if suffix else value
+    except DecimalException:  # an exponent beyond all reason
         raise ValueError(f"{text!r:.60} is no quantity: its exponent") from None
-    return value * _SUFFIXES[suffix] if suffix else value
 
 
 def _plain(value: Decimal) -> str:

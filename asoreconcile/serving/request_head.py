@@ -21,8 +21,9 @@ _REQUEST_LINE = re.compile(
     rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([!-~]+) HTTP/([0-9])\.([0-9])\r\n"
 )
 # No alternative overlaps another: the time is linear in the length of the head.
-_HEADER = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):([\t\x20-\x7e\x80-\xff]*)\r\n")
-_BESIDE_NAME_AND_VALUE = len(":\r\n")
+_HEADER = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]++):([\t\x20-\x7e\x80-\xff]*+)\r\n")
+# Possessive: a block that is not of this form is refused before headers are searched.
+_HEADERS = re.compile(b"(?:" + _HEADER.pattern + b")*+")
 # RFC 3986's characters, and the brackets that scrapers send unescaped.
 _TARGET = re.compile(
     r"(?:https?://[^/?#\s]+)?(/(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/?\[\]]|%[0-9A-Fa-f]{2})*)"
@@ -101,10 +102,9 @@ def parse_head(head: bytes) -> RequestHead:
 
 def _headers(fields: bytes) -> dict[str, str]:
     block, end = fields[:-2], fields[-2:]
-    found = _HEADER.findall(block)
-    size = sum(len(name) + len(value) + _BESIDE_NAME_AND_VALUE for name, value in found)
-    if end != b"\r\n" or size != len(block):
+    if end != b"\r\n" or _HEADERS.fullmatch(block) is None:
         raise BadHeadError(400, "a header line is malformed")
+    found = _HEADER.findall(block)
     if len(found) > MOST_HEADERS:
         raise BadHeadError(431, f"there are more than {MOST_HEADERS} headers")
     headers: dict[str, str] = {}

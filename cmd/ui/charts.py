@@ -15,7 +15,7 @@ _SAMPLE = re.compile(
     r"^(workqueue_depth|asoreconcile_azure_rate_limit_remaining)\{(.*)\} (\S+)$",
     re.MULTILINE,
 )
-_LABEL = re.compile(r'(\w+)="([^"]*)"')
+_LABEL = re.compile(r'(?<!\w)(\w++)="([^"]*)"')
 
 
 class ManagerCharts:

@@ -116,4 +116,4 @@ def _is_exempt(address: str, no_proxy: str) -> bool:
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in re.findall(r"\d+", version)[:3])
+    return tuple(int(part) for part in re.findall(r"\d+", version[:64])[:3])

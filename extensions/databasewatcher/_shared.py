@@ -1,8 +1,7 @@
 """Code that the kinds of database watchers share."""
 
 from asoreconcile.azure.middleware.requests import PostReconcile
-from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
-from asoreconcile.base.objects import JsonObject, key_of
+from asoreconcile.base.objects import JsonObject, annotations, key_of
 
 _POLICY = "serviceoperator.azure.com/reconcile-policy"
 _ALIKE = (

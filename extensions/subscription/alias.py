@@ -14,10 +14,9 @@ from asoreconcile.azure.middleware.context import ReconcileContext
 from asoreconcile.azure.middleware.extension_points import DELETE, EVERY_SUCCESS
 from asoreconcile.azure.middleware.extension_set import built_in
 from asoreconcile.azure.middleware.requests import DeleteRequest, DeleteResult, Success
-from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
 from asoreconcile.azure.reconcile.model.instructions import CANCEL_SUBSCRIPTION_ROW
 from asoreconcile.azure.reconcile.model.switches import is_on
-from asoreconcile.base.objects import JsonObject, dig
+from asoreconcile.base.objects import JsonObject, annotations, dig
 
 EXTENSIONS = built_in("subscription", "Alias")
 

@@ -5,11 +5,13 @@ Azure's refusal names the locked scopes, and only sometimes the locks. Rule: OW-
 """
 
 import re
+import string
 from collections.abc import Sequence
 
 from asoreconcile.azure.arm import ids
 from asoreconcile.azure.arm.client import ArmClient
 from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
+from asoreconcile.azure.arm.text_bounds import ARM_ID, NAME
 from asoreconcile.base.log import Logger
 from asoreconcile.base.objects import JsonObject, dig
 
@@ -22,20 +24,23 @@ _TYPE = "Microsoft.Authorization/locks"
 _API_VERSION = "2020-05-01"
 _CODES = frozenset({"scopelocked", "linkedscopelocked", "resourcelocked"})
 # The sentence of ARM itself, which providers pass on in envelopes of their own.
-_SENTENCE = re.compile(r"scope\(s\) are locked:((?:\s*,?\s*'/[^']+')+)", re.IGNORECASE)
-_SCOPE = re.compile(r"'(/[^']+)'")
-_LOCK_ID = re.compile(
-    r"(/[\w./()-]+?)/providers/microsoft\.authorization/locks/([\w.()-]*[\w()-])",
-    re.IGNORECASE,
+# Possessive: the time is in proportion to the length of the text.
+_SENTENCE = re.compile(
+    r"scope\(s\) are locked:((?:\s*+(?:,\s*+)?+'/[^']++')++)", re.IGNORECASE
 )
+_SCOPE = re.compile(r"'(/[^']++)'")
+_LOCKS = "/providers/microsoft.authorization/locks/"
+# The parts of a lock's id before and after `_LOCKS`; the first one is read backwards.
+_ABOVE, _LOCK = re.compile(r"[\w./()-]*+"), re.compile(r"[\w.()-]++")
 _MOST_SCOPES = 3
+_FOLDED = {ord(one): one.lower() for one in string.ascii_uppercase}
 
 
 def is_locked(error: ArmError) -> bool:
     """Return whether a management lock is the reason for a refusal. Pure."""
     if any(code.lower() in _CODES for code in (error.code, *error.codes)):
         return True
-    return any(found.search(error.body) for found in (_SENTENCE, _LOCK_ID))
+    return bool(_SENTENCE.search(error.body) or _lock_in(error.body))
 
 
 def locked_scopes(error: ArmError) -> Sequence[str]:
@@ -45,14 +50,32 @@ def locked_scopes(error: ArmError) -> Sequence[str]:
     return tuple(dict.fromkeys(scopes))
 
 
+def _lock_in(text: str) -> tuple[str, str] | None:
+    """Return the locked scope and the name of the first lock whose id is in a text."""
+    # Letters that fold to several would move the places.
+    folded = text.lower() if text.isascii() else text.translate(_FOLDED)
+    at = folded.find(_LOCKS)
+    while at >= 0:
+        before = text[max(0, at - ARM_ID.most) : at]
+        match = _ABOVE.match(before[::-1])
+        run = before[len(before) - match.end() :] if match else ""
+        scope = run[run.find("/") :] if "/" in run else ""
+        name = _LOCK.match(text, at + len(_LOCKS), at + len(_LOCKS) + NAME.most)
+        named = name[0].rstrip(".") if name else ""
+        if len(scope) > 1 and named:
+            return scope, named
+        at = folded.find(_LOCKS, at + len(_LOCKS))
+    return None
+
+
 def lock_names(error: ArmError, lister: ArmClient) -> str:
     """Return the locks behind a refusal as a clause, such as `lock keep (CanNotDelete)
     of /subscriptions/...`; "" if Azure does not tell.
 
     Blocking: one list for each scope, three at most.
     """
-    if found := _LOCK_ID.search(error.body):
-        return f"lock {found.group(2)} of {found.group(1)}"
+    if found := _lock_in(error.body):
+        return f"lock {found[1]} of {found[0]}"
     names = [
         f"lock {lock.get('name')} ({dig(lock, 'properties.level')}) of {scope}"
         for scope in locked_scopes(error)[:_MOST_SCOPES]

@@ -6,13 +6,13 @@ without letter case, as Azure does.
 """
 
 import hashlib
-import re
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
 import attrs
 
+from asoreconcile.azure.catalogue.element_paths import replace_elements
 from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.catalogue.tables import NAME_FIELD, Field, Table
 from asoreconcile.azure.catalogue.type_facts import facts_of
@@ -25,7 +25,6 @@ _MAPS = frozenset({"{}value", "value", "identities"})
 PRESENT = "\0present"
 # Azure writes these into what has a name; they change only with it.
 _ELEMENT = ("id", "type")
-_ELEMENT_OF_PATH = re.compile(r"\[[^\]]*\]")
 # Fixed by the id, or of Azure's own making.
 _ENVELOPE = frozenset({"id", "name", "type", "etag", "systemdata", "location"})
 
@@ -91,7 +90,7 @@ def plain_path(path: str, element: str = "") -> str:
     """Return a path in lower case. element: text that replaces the index of each list
     element.
     """
-    return _ELEMENT_OF_PATH.sub(element, path).casefold()
+    return replace_elements(path, element).casefold()
 
 
 def _fields(

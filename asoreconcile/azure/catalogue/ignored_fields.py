@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 
 import attrs
 
+from asoreconcile.azure.arm.text_bounds import NAME
 from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.catalogue.suggestions import closest
 from asoreconcile.azure.catalogue.tables import Field, Table
@@ -25,7 +26,6 @@ _TOKEN = re.compile(
     |\[(?P<member>[^=\]]+)=(?P<value>[^\]]*)\]""",
     re.VERBOSE,
 )
-_SEPARATOR = re.compile(r"[,\n](?![^\[]*\])")
 ANY: Final = "*"
 _ELEMENTS = "write [*] for all elements of a list, [name=value] for some"
 # A map of ids, of which a PUT writes the keys alone.
@@ -73,14 +73,43 @@ class IgnoredField:
     inside: Inside = attrs.field(default=True, eq=False, repr=False)
 
 
+_MOST_PATHS = 200
+
+
 def listed_paths(text: str) -> list[str]:
-    """Return the paths of a comma-separated list, or of a YAML list, as written."""
+    """Return the paths of a comma-separated list, or of a YAML list, as written.
+
+    Raises IgnoredFieldError for a list of very many paths.
+    """
     whole = text.strip()
     if whole.startswith("[") and whole.endswith("]"):
         whole = whole[1:-1]  # a YAML list in one line; no path begins so
-    lines = (line.strip() for line in _SEPARATOR.split(whole))
+    lines = (line.strip() for line in _separated(whole))
     paths = (line.removeprefix("-").strip().strip("\"'") for line in lines)
-    return [path for path in paths if path]
+    found = [path for path in paths if path]
+    if len(found) > _MOST_PATHS:
+        raise IgnoredFieldError(
+            f"names {len(found)} fields, and at most {_MOST_PATHS} are read: name a "
+            "field that holds several of them"
+        )
+    return found
+
+
+def _separated(text: str) -> list[str]:
+    """Return the parts of a list between commas and line breaks; those in brackets
+    separate nothing. A separator is in brackets if the next bracket closes.
+    """
+    parts, end, is_inside = [], len(text), False
+    for at in range(len(text) - 1, -1, -1):
+        match text[at]:
+            case "]":
+                is_inside = True
+            case "[":
+                is_inside = False
+            case "," | "\n" if not is_inside:
+                parts.append(text[at + 1 : end])
+                end = at
+    return [text[:end], *reversed(parts)]
 
 
 def check_paths(text: str) -> None:
@@ -228,6 +257,8 @@ class _Walk:
         """Return the error about a step that the kind does not have."""
         if not known:
             return self.problem(f"{at} has no members")
+        if not NAME.fits(str(name)):
+            return self.problem(f"{at} has no member with a name of that length")
         near = closest(str(name), known) or get_close_matches(str(name), known, 1, 0.0)
         return self.problem(f"{at} has no {name!r}; did you mean {at}.{near[0]}?")
 

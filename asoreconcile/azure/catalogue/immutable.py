@@ -7,6 +7,7 @@ refuses. Rule: OW-6.
 import re
 from collections.abc import Iterable
 
+from asoreconcile.azure.catalogue.element_paths import replace_elements
 from asoreconcile.azure.catalogue.type_facts import facts_of
 
 _REFUSED = re.compile(
@@ -21,7 +22,6 @@ _ANOTHER_CAUSE = re.compile(
     r"|Authorization|InProgress|Busy|Throttl|TooManyRequests|Retryable",
     re.IGNORECASE,
 )
-_ELEMENT = re.compile(r"\[[^\]]*\]")
 
 
 def is_refused_change(codes: Iterable[str]) -> bool:
@@ -49,5 +49,5 @@ def in_words_of_spec(path: str) -> str:
 
 
 def _is_within(path: str, known: Iterable[str]) -> bool:
-    plain = f"{_ELEMENT.sub('', path).casefold()}/"
+    plain = f"{replace_elements(path, '').casefold()}/"
     return any(plain.startswith(f"{one}/") for one in known)

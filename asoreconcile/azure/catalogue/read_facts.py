@@ -4,8 +4,7 @@ A spec has fields for some of them, as Azure accepts and ignores them in a PUT. 
 manifest that is made from an answer leaves them out.
 """
 
-import re
-
+from asoreconcile.azure.catalogue.element_paths import replace_elements
 from asoreconcile.azure.catalogue.type_facts import facts_of
 from asoreconcile.base.objects import JsonObject
 
@@ -18,7 +17,6 @@ _ANYWHERE = frozenset(
 )
 _ADDRESS = "privateipaddress"
 _METHOD = "privateipallocationmethod"
-_ELEMENT = re.compile(r"\[[^\]]*\]")
 
 
 def is_reported(arm_type: str, path: str, body: JsonObject) -> bool:
@@ -27,7 +25,7 @@ def is_reported(arm_type: str, path: str, body: JsonObject) -> bool:
     path: path of the field, as `spec.ipConfigurations[0].privateIPAddress`. body: the
     object of Azure's answer that holds the field.
     """
-    plain = _ELEMENT.sub("", path).casefold().removeprefix("spec.")
+    plain = replace_elements(path, "").casefold().removeprefix("spec.")
     name = plain.rpartition(".")[2]
     if name in _ANYWHERE or plain in facts_of(arm_type).reported:
         return True

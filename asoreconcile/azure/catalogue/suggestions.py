@@ -2,14 +2,19 @@
 
 from collections.abc import Collection, Iterable
 
+from asoreconcile.azure.arm.text_bounds import NAME
+
 _LISTED = 10
 
 
 def closest(word: str, known: Iterable[str], *, count: int = 1) -> list[str]:
     """Return the closest of the known words, best first; [] if none is close.
 
-    A word that differs only in letter case comes first. Pure.
+    A word that differs only in letter case comes first. No word is close to one that is
+    longer than a name: its author may have chosen any length. Pure.
     """
+    if not NAME.fits(word):
+        return []
     from difflib import get_close_matches
 
     by_fold: dict[str, str] = {}

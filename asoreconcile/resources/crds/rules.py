@@ -18,7 +18,8 @@ REASONS = (
     "FieldValueRequired",
 )
 _OLD = re.compile(r"\boldSelf\b")
-_LITERALS = re.compile(r"""r?("([^"\\\n]|\\.)*"|'([^'\\\n]|\\.)*')""")
+# A literal without an end goes on to the end of its line.
+_LITERALS = re.compile(r"""r?("([^"\\\n]|\\.)*+"?|'([^'\\\n]|\\.)*+'?)""")
 _BREAK = re.compile(r"[\n\r]")
 
 

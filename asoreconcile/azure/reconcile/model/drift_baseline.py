@@ -17,6 +17,7 @@ from typing import Any
 import attrs
 
 from asoreconcile.azure.arm.outcomes import Pending
+from asoreconcile.azure.catalogue.element_paths import replace_elements
 from asoreconcile.azure.reconcile.model.annotations import OWN_PREFIX
 from asoreconcile.azure.reconcile.model.differences import Difference
 from asoreconcile.base import jsontext
@@ -34,7 +35,6 @@ _PUT_DIGITS = 32
 _DIFFERENCE_DIGITS = 12
 # Elements without an identity are named by their position, which is arbitrary.
 _POSITION = re.compile(r"\[\d+\]")
-_ELEMENT = re.compile(r"\[[^\]]*\]")
 UNSETTLED = "-"
 """A snapshot that equals no other, for a resource that never matched its spec."""
 # Marks of undeclared additions in Azure: their removal is drift, too.
@@ -205,7 +205,7 @@ def place_of(one: Difference) -> str:
     """Return the path of a difference, which is the same for all elements of a list
     and for all additions to a map.
     """
-    path = _ELEMENT.sub("[]", one.path)
+    path = replace_elements(one.path, "[]")
     return path.rpartition("/")[0] if one.kind == "map-extra" else path
 
 

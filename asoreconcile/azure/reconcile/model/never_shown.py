@@ -14,7 +14,7 @@ from asoreconcile.azure.reconcile.model.differences import Difference
 from asoreconcile.azure.reconcile.model.normalization import is_same
 from asoreconcile.base.objects import JsonObject
 
-_STEP = re.compile(r"([^/\[\]]+)|\[([^\]]*)\]")
+_STEP = re.compile(r"([^/\[\]]+)|\[([^\]]*+)\]")
 
 
 def is_never_shown(version: KindVersion, found: Difference) -> bool:
@@ -31,8 +31,7 @@ def is_never_shown(version: KindVersion, found: Difference) -> bool:
         return True
     body = found.want
     # From the inside out: each step wraps the value in its container.
-    for match in reversed([*_STEP.finditer(found.path)]):
-        name, element = match.groups()
+    for name, element in reversed(_steps(found.path)):
         if element is None:
             body = {name: body}
         else:
@@ -58,6 +57,17 @@ def what_differs(
     if stated and theirs and not is_same(stated, theirs):
         paths.append("location")
     return paths, unseen
+
+
+def _steps(path: str) -> list[tuple[str | None, str | None]]:
+    """Return the steps of a path, each as the name of a member or the identity of an
+    element.
+    """
+    # No identity ends after the last bracket: the search for one does not begin there.
+    end = path.rfind("]") + 1
+    found = [match.groups() for match in _STEP.finditer(path, 0, end)]
+    names = path[end:].replace("[", "/").split("/")
+    return [*((one, two) for one, two in found), *((one, None) for one in names if one)]
 
 
 def _holds(value: Any, wanted: Any) -> bool:

@@ -19,6 +19,8 @@ _DURATION = re.compile(
     r"(?:(?P<seconds>\d+(?:\.\d+)?)S)?)?$"
 )
 _TIME_SPAN = re.compile(r"^(?:(\d+)\.)?(\d{1,2}):(\d{2})(?::(\d{2})(?:\.\d+)?)?$")
+# Characters. Values of a spec may be of any length.
+_LONGEST_TIME = 64
 _INSTANT = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d")
 _PROVIDERS = "/providers/"
 
@@ -72,6 +74,15 @@ def _is_same_meaning(want: Any, have: Any) -> bool:
 
 
 def _duration(text: str) -> timedelta | None:
+    if len(text) > _LONGEST_TIME:
+        return None
+    try:
+        return _parsed_duration(text)
+    except OverflowError:  # longer than there can be
+        return None
+
+
+def _parsed_duration(text: str) -> timedelta | None:
     if match := _DURATION.match(text):
         parts = {name: float(n) for name, n in match.groupdict().items() if n}
         return timedelta(**parts) if parts else None
@@ -82,7 +93,7 @@ def _duration(text: str) -> timedelta | None:
 
 
 def _instant(text: str) -> datetime | None:
-    if not _INSTANT.match(text):
+    if len(text) > _LONGEST_TIME or not _INSTANT.match(text):
         return None
     try:
         found = datetime.fromisoformat(text)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from importlib.resources import files
 from typing import Any
 
+from asoreconcile.azure.arm.text_bounds import FOREIGN_MESSAGE
 from asoreconcile.azure.reconcile.model.annotations import RECONCILE_POLICY
 from asoreconcile.azure.reconcile.model.conditions import ready_of
 from asoreconcile.base.jsontext import loads
@@ -48,15 +49,10 @@ _REFUSED = (
     "Do what the message says. The request is repeated by itself, and at once when the "
     "spec changes."
 )
-_AUTHORIZATION = re.compile(
-    r"client '(?P<client>[^']*)'(?: with object id '(?P<id>[^']*)')?.*?"
-    r"perform action '(?P<action>[^']*)'.*?scope '(?P<scope>[^']*)'",
-    re.DOTALL,
-)
-_LINKED = re.compile(
-    r"action\(s\) '(?P<action>[^']*)' on the linked scope\(s\) '(?P<scope>[^']*)'"
-)
-_POLICY = re.compile(r'"policyAssignment":\s*{"name":\s*"([^"]*)"|\(policy: ([^)]*)\)')
+_ASSIGNMENT = re.compile(r'"policyAssignment":\s*{"name":\s*"([^"]*)"')
+_POLICY = re.compile(r"\(policy: ([^)]*+)\)")
+# Kubernetes' own limit.
+_MOST_REASON = 1024
 _LOCKED = re.compile(r"scope\(s\) are locked: '([^']*)'")
 _ARM_ID = re.compile(r"/subscriptions/[^\s,;'\"\])]+")
 
@@ -97,6 +93,8 @@ def advice_on(
     next_try: time at which the operator tries again by itself, such as `at 14:05:10
     UTC`.
     """
+    # Another client may have written the condition that both are in.
+    reason, message = reason[:_MOST_REASON], FOREIGN_MESSAGE.cut(message)
     if reason in ADVICE and not (reason == "Failed" and deleting):
         return ADVICE[reason]
     if reason in _BUSY | _THROTTLED:
@@ -120,24 +118,49 @@ def advice_on(
 
 
 def _authorization(message: str) -> str:
-    who = _AUTHORIZATION.search(message)
-    what = _LINKED.search(message) or who
-    if who is None or what is None:
+    client, after_client = _quoted(message, "client '")
+    id_, _ = _quoted(message, " with object id '", after_client, at_once=True)
+    action, after_action = _quoted(message, "perform action '", after_client)
+    scope, _ = _quoted(message, "scope '", after_action)
+    if None in (client, action, scope):
         return (
             "Give the identity that the message names a role with the action on the "
             "scope that it names."
         )
-    named = f"the client {who['client']}"
-    if who["id"]:
-        named += f" (object id {who['id']})"
+    linked, after_linked = _quoted(message, "action(s) '")
+    on, _ = _quoted(message, " on the linked scope(s) '", after_linked, at_once=True)
+    if linked is not None and on is not None:
+        action, scope = linked, on
+    named = f"the client {client}"
+    if id_:
+        named += f" (object id {id_})"
     return (
-        f"Give {named} a role with the action {what['action']} on {what['scope']}, or "
-        "use another credential. New roles are effective after some minutes."
+        f"Give {named} a role with the action {action} on {scope}, or use another "
+        "credential. New roles are effective after some minutes."
     )
 
 
+def _quoted(
+    message: str, words: str, start: int = 0, *, at_once: bool = False
+) -> tuple[str | None, int]:
+    """Return the text between words that end with a quote and the next quote, and the
+    position behind it; None if there is none.
+
+    at_once: whether the words must be at the start of the search. A search by one
+    pattern for several quoted texts would take the cube of the message's length.
+    """
+    at = start if at_once else message.find(words, start)
+    if at < 0 or not message.startswith(words, at):
+        return None, start
+    begin = at + len(words)
+    end = message.find("'", begin)
+    return (None, start) if end < 0 else (message[begin:end], end + 1)
+
+
 def _policy(message: str) -> str:
-    names = [one or other for one, other in _POLICY.findall(message)]
+    # No name ends after the last bracket: the search for one does not begin there.
+    end = message.rfind(")") + 1
+    names = [*_ASSIGNMENT.findall(message), *_POLICY.findall(message, 0, end)]
     named = f"policy {', '.join(names)}" if names else "policy that the message names"
     return (
         f"Change the spec so that it fits the Azure {named}, or ask its owner for an "
