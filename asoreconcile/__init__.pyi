@@ -51,12 +51,16 @@ from asoreconcile.kube.discovery import Discovery as Discovery
 from asoreconcile.kube.discovery import UnknownKindError as UnknownKindError
 from asoreconcile.kube.errors import AlreadyExistsError as AlreadyExistsError
 from asoreconcile.kube.errors import ApiError as ApiError
+from asoreconcile.kube.errors import ApiServerError as ApiServerError
+from asoreconcile.kube.errors import BadRequestError as BadRequestError
 from asoreconcile.kube.errors import ConflictError as ConflictError
 from asoreconcile.kube.errors import ExpiredError as ExpiredError
 from asoreconcile.kube.errors import ForbiddenError as ForbiddenError
 from asoreconcile.kube.errors import InvalidError as InvalidError
 from asoreconcile.kube.errors import KubeCredentialError as KubeCredentialError
+from asoreconcile.kube.errors import MethodNotAllowedError as MethodNotAllowedError
 from asoreconcile.kube.errors import NotFoundError as NotFoundError
+from asoreconcile.kube.errors import TooLargeError as TooLargeError
 from asoreconcile.kube.errors import TooManyRequestsError as TooManyRequestsError
 from asoreconcile.kube.errors import TransportError as TransportError
 from asoreconcile.kube.errors import UnauthorizedError as UnauthorizedError

@@ -1,4 +1,4 @@
-"""The slots of a queue's ready keys, for tests of what a queue keeps."""
+"""The slots of a queue's ready keys."""
 
 from typing import Any
 

@@ -59,13 +59,20 @@ class CachedClient(Writes):
         *,
         namespace: str | None = None,
         labels: Mapping[str, str] | None = None,
+        label_selector: str = "",
         index: tuple[str, str] | None = None,
         limit: int | None = None,
         metadata_only: bool = False,
     ) -> Sequence[JsonObject]:
         """Return private copies of objects, sorted by key (`Informer.list`)."""
         informer = self._informer(resource, metadata_only=metadata_only)
-        return informer.list(namespace, labels=labels, index=index, limit=limit)
+        return informer.list(
+            namespace,
+            labels=labels,
+            label_selector=label_selector,
+            index=index,
+            limit=limit,
+        )
 
     def send(self, write: Write) -> JsonObject:
         """Send a write as the server's client does. Cached reads see the write at once,

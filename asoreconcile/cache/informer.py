@@ -10,7 +10,13 @@ from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from asoreconcile.base.clock import Clock
-from asoreconcile.base.errors import AsoreconcileError, StoppedError, check_seconds
+from asoreconcile.base.errors import (
+    AsoreconcileError,
+    StoppedError,
+    check_is,
+    check_number,
+    check_seconds,
+)
 from asoreconcile.base.log import Logger
 from asoreconcile.base.objects import (
     JsonObject,
@@ -40,8 +46,9 @@ from asoreconcile.cache.unreadable import (
 from asoreconcile.cache.watch_runner import SharedThreads
 from asoreconcile.cache.watch_workers import WatchTask
 from asoreconcile.kube.client import KubeClient
+from asoreconcile.kube.label_selector import LabelTest, label_test
 from asoreconcile.kube.resources import ApiResource
-from asoreconcile.kube.selection import Selection
+from asoreconcile.kube.selection import Selection, check_selector
 
 
 class WatchFeed:
@@ -301,20 +308,26 @@ class Informer:
         namespace: str | None = None,
         *,
         labels: Mapping[str, str] | None = None,
+        label_selector: str = "",
         index: tuple[str, str] | None = None,
         limit: int | None = None,
     ) -> Sequence[JsonObject]:
         """Return private copies of objects, sorted by key.
 
-        labels: labels that an object must have. index: a name and a value, as in
-        `by_index`; KeyError for an unknown index. Decodes only the selected objects.
+        labels: labels that an object must have. label_selector: any selector, as the
+        server reads it: `app=mine,tier notin (test),!old`; ValueError for a text that
+        is not one. index: a name and a value, as in `by_index`; KeyError for an unknown
+        index. limit: the most objects, 1 or more. Decodes only the selected objects.
         Rule: CA-4.
         """
+        wanted = _label_test(labels, label_selector)
+        if limit is not None:
+            check_number("limit", limit, least=1)
         found: list[JsonObject] = []
         for entry in self._chosen(namespace, index):
             if limit is not None and len(found) >= limit:
                 break
-            if labels is None or labels.items() <= entry.labels.items():
+            if wanted is None or wanted(entry.labels):
                 found.append(entry.deep_copy())
         return found
 
@@ -433,3 +446,16 @@ class Informer:
         if self._covers_all:
             return True
         return self._others or namespace in self._namespaces
+
+
+def _label_test(labels: Mapping[str, str] | None, selector: str) -> LabelTest | None:
+    """Return one test for both, or None for all objects."""
+    check_selector("label_selector", selector)
+    match = label_test(selector) if selector else None
+    if labels is None:
+        return match
+    check_is("labels", labels, Mapping)
+    stated = labels.items()
+    if match is None:
+        return lambda found: stated <= found.items()
+    return lambda found: stated <= found.items() and match(found)

@@ -119,12 +119,14 @@ def create_or_patch(
     """Create or patch an object with `change`, with the smallest possible write.
 
     change: gets the existing object, or `{"apiVersion", "kind", "metadata"}` for a new
-    one, and changes it in place, but not its name. has_status: whether the kind has a
-    status subresource, which is written separately. keeps_nulls: whether a null is a
-    value, as in nullable fields; if false, a null counts as absent. Nothing is written
+    one. It changes that object in place, and returns None (or a bool, as
+    `add_finalizer` does), or it returns another dict; the name stays. has_status:
+    whether the kind has a status subresource, which is written separately. keeps_nulls:
+    whether a null is a value, as in nullable fields; if false, a null counts as absent.
+    Nothing is written
     if nothing changes. Returns the action taken and the resulting object. Raises
     ConflictError or AlreadyExistsError if another writer was faster, ValueError if the
-    name was changed. Rule: CL-8.
+    name was changed, TypeError if `change` returns anything else. Rule: CL-8.
     """
     _check_untyped(resource, "create_or_update(obj, change)")
     try:
@@ -253,7 +255,18 @@ def _named(resource: ApiResource, key: ObjectKey) -> JsonObject:
 
 def _changed(before: JsonObject, change: Callable[[JsonObject], object]) -> JsonObject:
     after: JsonObject = copy_json(before)
-    change(after)
+    answer = change(after)
+    if isinstance(answer, dict):
+        after = answer
+    # Helpers such as `add_finalizer` return whether they changed the object.
+    elif answer is not None and not isinstance(answer, bool):
+        raise TypeError(
+            f"the change returned {type(answer).__name__}: it must change the object "
+            "that it gets and return None, or return another dict"
+        )
     if key_of(after) != key_of(before):
-        raise ValueError(f"{key_of(before)} cannot become {key_of(after)}")
+        advice = ""
+        if answer is after:
+            advice = ": the dict that the change returned is taken as the whole object"
+        raise ValueError(f"{key_of(before)} cannot become {key_of(after)}{advice}")
     return after

@@ -11,7 +11,11 @@ AsoreconcileError
     ├── InvalidError          422
     ├── ForbiddenError        403
     ├── UnauthorizedError     401
-    └── TooManyRequestsError  429
+    ├── BadRequestError       400: the request is wrong, whatever the object
+    ├── MethodNotAllowedError 405: the kind or subresource has no such verb
+    ├── TooLargeError         413
+    ├── TooManyRequestsError  429
+    └── ApiServerError        500 and above: the server failed, or could not answer
 """
 
 import math
@@ -121,12 +125,33 @@ class TooManyRequestsError(ApiError):
     """The server is busy; retry after `retry_after_seconds`."""
 
 
+class BadRequestError(ApiError):
+    """400: the server cannot read the request; only other code helps."""
+
+
+class MethodNotAllowedError(ApiError):
+    """405: the kind, or the subresource, does not support the verb."""
+
+
+class TooLargeError(ApiError):
+    """413: the object or the request is larger than the server accepts."""
+
+
+class ApiServerError(ApiError):
+    """500 and above: the server, a webhook or a proxy before it failed, or gave no
+    answer in time. A write may have happened.
+    """
+
+
 _BY_STATUS: Mapping[int, type[ApiError]] = {
+    400: BadRequestError,
     401: UnauthorizedError,
     403: ForbiddenError,
     404: NotFoundError,
+    405: MethodNotAllowedError,
     409: ConflictError,
     410: ExpiredError,
+    413: TooLargeError,
     422: InvalidError,
     429: TooManyRequestsError,
 }
@@ -142,7 +167,7 @@ def api_error(
     document = _status_object(body)
     reason = str(document.get("reason") or "")
     message = str(document.get("message") or "") or _text(body) or f"HTTP {status}"
-    kind = _BY_STATUS.get(status, ApiError)
+    kind = _BY_STATUS.get(status, ApiServerError if status >= 500 else ApiError)
     # 409 has two meanings, handled differently: use the existing object, or read it
     # again.
     if reason == "AlreadyExists":

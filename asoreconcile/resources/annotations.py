@@ -6,10 +6,13 @@ These are plain values; `schema` writes them into a CRD. A plain string is the
 description.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
+
+from asoreconcile.base.errors import check_is, check_list, check_number
 
 
 @attrs.frozen
@@ -62,6 +65,8 @@ class Schema:
     class's.
     nullable: null is stored, and differs from no value.
     items: the keywords of each list item or map value.
+
+    Raises TypeError or ValueError for keywords that no value could meet.
     """
 
     name: str = ""
@@ -88,11 +93,36 @@ class Schema:
     nullable: bool = False
     items: "Schema | None" = None
 
+    def __attrs_post_init__(self) -> None:
+        for name in ("minimum", "maximum"):
+            if (value := getattr(self, name)) is not None:
+                check_number(name, value, least=-math.inf)
+        if self.multiple_of is not None:
+            check_number("multiple_of", self.multiple_of, least=0, above=True)
+        for name in ("min_length", "max_length"):
+            if (value := getattr(self, name)) is not None:
+                check_is(name, value, int)
+                check_number(name, value, least=0)
+        for name in ("enum", "map_keys", "rules"):
+            check_list(name, getattr(self, name))
+        for name in ("name", "pattern", "format", "title"):
+            check_is(name, getattr(self, name), str)
+        _check_order("minimum", self.minimum, "maximum", self.maximum)
+        _check_order("min_length", self.min_length, "max_length", self.max_length)
+        is_open = self.exclusive_minimum or self.exclusive_maximum
+        if is_open and self.minimum is not None and self.minimum == self.maximum:
+            raise ValueError("minimum is maximum, and excluded: no value fits")
+
     def __hash__(self) -> int:
         """Hash only fields that are never lists. Python hashes the types of a union
         together with their notes.
         """
         return hash((self.name, self.minimum, self.maximum, self.pattern, self.format))
+
+
+def _check_order(low: str, least: float | None, high: str, most: float | None) -> None:
+    if least is not None and most is not None and least > most:
+        raise ValueError(f"{low} is {least:g}, above {high}, {most:g}: no value fits")
 
 
 @attrs.frozen

@@ -9,7 +9,7 @@ client.
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar, overload
+from typing import Any, Literal, TypeVar, overload
 
 from asoreconcile.base.objects import JsonObject, ObjectKey, copy_json, resource_version
 from asoreconcile.cache.client import CachedClient
@@ -94,6 +94,8 @@ class TypedWrites(Writes):
         if isinstance(resource, ApiResource):
             return super().replace(resource, obj, **options)
         kind: TypedKind[Any] = kind_of(resource)
+        if _is_other_kind(options):
+            return super().replace(kind.resource, obj, **options)
         whole = kind.encode_whole(obj)
         return kind.decode(super().replace(kind.resource, whole, **options))
 
@@ -134,7 +136,8 @@ class TypedWrites(Writes):
         if isinstance(resource, ApiResource):
             return super().patch(resource, key, body, **options)
         kind: TypedKind[Any] = kind_of(resource)
-        return kind.decode(super().patch(kind.resource, key, body, **options))
+        answer = super().patch(kind.resource, key, body, **options)
+        return answer if _is_other_kind(options) else kind.decode(answer)
 
     def delete(
         self,
@@ -237,16 +240,34 @@ class TypedClient(TypedWrites, KubeClient):
         metadata_only: bool = False,
     ) -> JsonObject: ...
     @overload
-    def get(self, resource: type[T], key: ObjectKey) -> T: ...
+    def get(
+        self,
+        resource: type[T],
+        key: ObjectKey,
+        *,
+        subresource: Literal["", "status"] = "",
+    ) -> T: ...
+    @overload
+    def get(
+        self, resource: type[T], key: ObjectKey, *, subresource: Literal["scale"]
+    ) -> JsonObject: ...
     def get(self, resource: Any, key: ObjectKey, **options: Any) -> Any:
         """Return one object, read from the server. As `KubeClient.get`.
 
-        Raises ObjectDecodeError for an object that the class cannot hold.
+        A subresource of another kind (`scale` is a Scale) is a dict. Raises
+        ObjectDecodeError for an object that the class cannot hold, TypeError for
+        metadata_only with a class, which needs the whole object.
         """
         if isinstance(resource, ApiResource):
             return KubeClient.get(self, resource, key, **options)
         kind: TypedKind[Any] = kind_of(resource)
-        return kind.decode(KubeClient.get(self, kind.resource, key, **options))
+        if options.get("metadata_only"):
+            raise TypeError(
+                f"{resource.__name__} is a class, and metadata_only leaves out what it "
+                f"needs: give resource_of({resource.__name__})"
+            )
+        found = KubeClient.get(self, kind.resource, key, **options)
+        return found if _is_other_kind(options) else kind.decode(found)
 
     @overload
     def list_all(
@@ -321,6 +342,7 @@ class TypedCachedClient(TypedWrites, CachedClient):
         *,
         namespace: str | None = None,
         labels: Mapping[str, str] | None = None,
+        label_selector: str = "",
         index: tuple[str, str] | None = None,
         limit: int | None = None,
         metadata_only: bool = False,
@@ -332,6 +354,7 @@ class TypedCachedClient(TypedWrites, CachedClient):
         *,
         namespace: str | None = None,
         labels: Mapping[str, str] | None = None,
+        label_selector: str = "",
         index: tuple[str, str] | None = None,
         limit: int | None = None,
         strict: bool = False,
@@ -370,13 +393,18 @@ def _become(
         changed = obj
     elif not isinstance(changed, kind.cls):
         raise TypeError(
-            f"the change returned {changed!r:.80}: change the "
-            f"{kind.cls.__name__} that it gets, or return another one"
+            f"the change returned {type(changed).__name__}: it must change the "
+            f"{kind.cls.__name__} that it gets and return None, or return another one"
         )
     made = kind.encode(changed)
     carry_unknown(kind.cls, start, made)
     document.clear()
     document.update(made)
+
+
+def _is_other_kind(options: Mapping[str, Any]) -> bool:
+    """Return whether a request is about a subresource with a kind of its own."""
+    return options.get("subresource", "") not in ("", "status")
 
 
 def _resource(what: ApiResource | type) -> ApiResource:

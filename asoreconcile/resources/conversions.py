@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar, get_type_hints
 
-from asoreconcile.base.objects import JsonObject, copy_json
+from asoreconcile.base.objects import AnyObject, JsonObject, copy_json, document_of
 from asoreconcile.base.signatures import check_takes
 from asoreconcile.kube.patch import merge_patch
 from asoreconcile.resources.class_fields import ResourceError
@@ -36,15 +36,24 @@ class Conversions:
     """
 
     def __init__(self, *classes: type) -> None:
-        """classes: one per version. Raises ResourceError for classes of different
-        kinds.
+        """classes: one per version, all of one kind: state it in `@resource(...,
+        kind="Website")` where the class has another name. Raises ResourceError for
+        classes of different kinds, and for fewer than two.
         """
         self.classes = classes
+        if len(classes) < 2:
+            raise ResourceError("conversions are between two or more classes")
         kinds: list[TypedKind[Any]] = [kind_of(cls) for cls in classes]
         self._kinds = {kind.resource.api_version: kind for kind in kinds}
         if len({kind.resource.group_kind for kind in kinds}) != 1:
-            shown = ", ".join(cls.__name__ for cls in classes)
-            raise ResourceError(f"{shown} are not versions of one kind")
+            shown = ", ".join(
+                f"{kind.cls.__name__} is {kind.resource.group_kind}" for kind in kinds
+            )
+            stated = f'@resource(..., kind="{kinds[0].resource.kind}")'
+            raise ResourceError(
+                f"these are not versions of one kind: {shown}. Without kind= a class's "
+                f"name is its kind: write {stated} above {kinds[-1].cls.__name__}"
+            )
         if len(self._kinds) != len(kinds):
             raise ResourceError(f"{kinds[0].resource.kind}: a version is there twice")
         self.kind = kinds[0].resource.kind
@@ -115,15 +124,19 @@ class Conversions:
                 metadata[name] = converted[name]
         return {**made, "metadata": metadata}
 
-    def lost(self, obj: JsonObject, through: str) -> JsonObject:
+    def lost(self, obj: AnyObject, through: str | type) -> JsonObject:
         """Return the loss of an object in a round trip through another version, as a
         merge patch that restores it; {} if nothing. For tests of the functions.
 
-        through: the other `group/version`. Raises as `convert`.
+        obj: a dict or an instance of one of the classes. through: the other
+        `group/version`, or its class. Raises as `convert`.
         """
-        source = str(obj.get("apiVersion"))
-        back = self.convert(self.convert(obj, through), source)
-        return merge_patch(back, obj) or {}
+        document = document_of(obj)
+        if isinstance(through, type):
+            through = kind_of(through).resource.api_version
+        source = str(document.get("apiVersion"))
+        back = self.convert(self.convert(document, through), source)
+        return merge_patch(back, document) or {}
 
     def _version_of(self, hint: Any) -> str | None:
         if hint not in self.classes:

@@ -104,10 +104,19 @@ def resource(
                 "below @resource"
             )
         api = ApiResource(group, version, plural, kind or cls.__name__, namespaced)
+        before = vars(cls).get(KIND_ATTRIBUTE)
         setattr(cls, KIND_ATTRIBUTE, TypedKind(cls, api, options))
-        # A class defined further down in its module is resolved on use.
-        with contextlib.suppress(NameError):
-            _check(cls)
+        try:
+            # A class defined further down in its module is resolved on use.
+            with contextlib.suppress(NameError):
+                _check(cls)
+        except BaseException:
+            # A refused class is not a resource: a caller may go on.
+            if before is None:
+                delattr(cls, KIND_ATTRIBUTE)
+            else:
+                setattr(cls, KIND_ATTRIBUTE, before)
+            raise
         return cls
 
     return declare

@@ -46,6 +46,7 @@ class TypedInformer(Generic[T]):
         namespace: str | None = None,
         *,
         labels: Mapping[str, str] | None = None,
+        label_selector: str = "",
         index: tuple[str, str] | None = None,
         limit: int | None = None,
         strict: bool = False,
@@ -55,7 +56,13 @@ class TypedInformer(Generic[T]):
         An object that does not fit the class is left out, and is in `unreadable` of the
         result. strict: raise ObjectDecodeError instead, for decisions about absence.
         """
-        found = self.untyped.list(namespace, labels=labels, index=index, limit=limit)
+        found = self.untyped.list(
+            namespace,
+            labels=labels,
+            label_selector=label_selector,
+            index=index,
+            limit=limit,
+        )
         return DecodedList(self._kind, found, strict=strict)
 
     def entry(self, key: ObjectKey) -> Entry | None:

@@ -1,11 +1,19 @@
 """The metadata and status conditions of typed objects."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 import attrs
 
 from asoreconcile.base.objects import ObjectKey
+from asoreconcile.kube.conditions import (
+    MAX_MESSAGE,
+    MAX_REASON,
+    MAX_TYPE,
+    REASON_PATTERN,
+    TYPE_PATTERN,
+    check_condition,
+)
 from asoreconcile.resources.annotations import OMIT_EMPTY, Schema
 
 _Text = Annotated[str, OMIT_EMPTY]
@@ -64,24 +72,16 @@ class Condition:
     type: Annotated[
         str,
         "One of a kind in a status, in CamelCase.",
-        Schema(
-            max_length=316,
-            pattern=r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)"
-            r"?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$",
-        ),
+        Schema(max_length=MAX_TYPE, pattern=TYPE_PATTERN),
     ]
     status: Literal["True", "False", "Unknown"]
     last_transition_time: Annotated[datetime, "Since when it has this status."]
     reason: Annotated[
         str,
         "One word in CamelCase, for programs.",
-        Schema(
-            min_length=1,
-            max_length=1024,
-            pattern=r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$",
-        ),
+        Schema(min_length=1, max_length=MAX_REASON, pattern=REASON_PATTERN),
     ]
-    message: Annotated[str, "For people.", Schema(max_length=32768)]
+    message: Annotated[str, "For people.", Schema(max_length=MAX_MESSAGE)]
     observed_generation: Annotated[
         int | None, "The metadata.generation it is about.", Schema(minimum=0)
     ] = None
@@ -104,10 +104,11 @@ def update_condition(
 ) -> bool:
     """Set a condition in a list; returns whether that changed it.
 
-    The arguments and times are those of `set_condition`, which changes a dict.
+    The arguments, times and exceptions are those of `set_condition`, which changes a
+    dict.
     """
     found = next((one for one in conditions if one.type == type), None)
-    since = (now or datetime.now(UTC)).replace(microsecond=0)
+    since = check_condition(type, status, reason, message, now)
     if found is not None and found.status == status:
         since = found.last_transition_time
     made = Condition(
@@ -115,7 +116,7 @@ def update_condition(
         status=status,
         last_transition_time=since,
         reason=reason,
-        message=message,
+        message=message[:MAX_MESSAGE],
         observed_generation=observed_generation,
     )
     if made == found:

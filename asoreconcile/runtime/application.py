@@ -188,8 +188,9 @@ class Application(ControllerRegistrar):
 
         name: in metrics and `/readyz`; unique here. cluster: a configuration, or a
         kubeconfig's path. It starts and stops with the application, and is part of its
-        readiness. Losing the application's lease stops writes to this cluster too. Call
-        before `run`. Raises ManagerError if the name is taken, KubeConfigError.
+        readiness. Losing the application's lease stops writes to this cluster too.
+        Works before `run` and while the application runs. Raises ManagerError if the
+        name is taken, KubeConfigError.
         """
         config = config_of(cluster)
         if name in self._clusters:

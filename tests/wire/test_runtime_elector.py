@@ -539,3 +539,49 @@ def test_le9_a_lease_that_nobody_renews_is_told(config):
         "standby: nobody leads: one has not renewed the lease for 16 s",
     )
     assert elector.stop(0, release=False) == []
+
+
+SLOW = LeaseTiming(lease_seconds=60, renew_deadline_seconds=50, retry_seconds=40)
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"holderIdentity": "another"}, "another"),
+        ({"holderIdentity": ""}, "nobody"),
+        ({"holderIdentity": None}, "nobody"),
+        ({"leaseDurationSeconds": 1}, "how long"),
+        ({"leaseDurationSeconds": 3600}, "how long"),
+    ],
+    ids=["another", "empty", "none", "shorter", "longer"],
+)
+def test_le11_a_leader_whose_lease_is_changed_stops_at_once(
+    candidate, client, caplog, change, why
+):
+    # The next renewal is far away: only the watch can be quicker.
+    leader = candidate("a", timing=SLOW).lead()
+    until(leader.elector._informer.has_synced)
+    client.patch(LEASES, KEY, {"spec": change})
+    leader.lost.get(timeout=20)
+    with pytest.raises(NotLeadingError):
+        leader.elector.check()
+    assert why in caplog.text
+
+
+def test_le11_an_annotation_of_others_ends_nothing(candidate, client):
+    leader = candidate("a", timing=SLOW).lead()
+    until(leader.elector._informer.has_synced)
+    note = {"metadata": {"annotations": {"note": "x"}}}
+    client.patch(LEASES, KEY, note)
+    seen = leader.elector._informer
+    until(lambda: seen.get(KEY)["metadata"].get("annotations"))
+    assert leader.elector.leads
+
+
+def test_le11_an_old_state_from_the_watch_ends_nothing(candidate, client):
+    """What another held before us is delivered late."""
+    leader = candidate("a", timing=SLOW).lead()
+    mine = client.get(LEASES, KEY)
+    older = {**mine, "spec": {**mine["spec"], "holderIdentity": "another"}}
+    older["metadata"] = {**mine["metadata"], "resourceVersion": "1"}
+    assert not leader.elector._observed.is_changed_by(older)

@@ -1,11 +1,12 @@
 """Leader election: one of several processes holds a Lease, and only that one may write.
 
-    standby --(free, taken)--> leader --(not renewed, or taken by another)--> lost
+    standby --(free, taken)--> leader --(not renewed, or changed by another)--> lost
                                   |--(stopped, all that wrote has ended)--> released
 
 One thread acquires and renews, over a separate connection with short deadlines.
-Standbys watch the lease, and acquire it as soon as it is released. Rules: LE-2, LE-5 -
-LE-10.
+Standbys watch the lease, and acquire it as soon as it is released. The leader watches
+it too: another name or duration, confirmed by a read, ends its right at once. Rules:
+LE-2, LE-5 - LE-11.
 """
 
 import random
@@ -283,11 +284,15 @@ class LeaseElector:
         """Record the lease of a watch event, which may be outdated, and wake the
         elector. Called on the watch thread.
         """
-        # The watch may deliver a state from before our own write, whose response is
-        # newer.
-        if self._fence.holds:
-            return
         entry = event.new if isinstance(event, Updated) else event.entry
+        if self._fence.holds:
+            # The watch may deliver a state from before our own write, whose response is
+            # newer. A deleted lease is made again with the next renewal.
+            lease = entry.deep_copy()
+            if not isinstance(event, Deleted) and self._observed.is_changed_by(lease):
+                self._lease_lock.doubt(lease)
+                self._wake.set()
+            return
         self._observed.observe(
             None if isinstance(event, Deleted) else entry.deep_copy()
         )
@@ -298,8 +303,6 @@ class LeaseElector:
         """Renew until stopped or no longer the leader."""
         _log.info("Leading", lease=str(self._key), identity=self.identity)
         self._show(leads=True)
-        # The leader knows the lease from its own writes; only standbys need the watch.
-        self._informer.ask_to_stop()
         is_reported = self._report_elected()
         give_up = self._clock.monotonic() + self._timing.renew_deadline_seconds
         self._wake.clear()
@@ -312,8 +315,7 @@ class LeaseElector:
                 with reconcile_context.running(cut_off):
                     is_ours = self._lease_lock.renew()
                 if not is_ours and self._fence.end():
-                    holder = self._observed.holder or "nobody"
-                    self._notify_lost(f"the lease is held by {holder}")
+                    self._notify_lost(self._why_lost())
             except StoppedError:
                 return
             except (ApiError, TransportError) as error:
@@ -322,6 +324,11 @@ class LeaseElector:
                 is_reported = self._report_elected(
                     last=self._clock.monotonic() >= give_up
                 )
+
+    def _why_lost(self) -> str:
+        if self._observed.is_ours:
+            return "another writer has changed how long the lease lasts"
+        return f"the lease is held by {self._observed.holder or 'nobody'}"
 
     def _report_elected(self, *, last: bool = False) -> bool:
         """Call `elected` on a separate thread; returns whether a thread could be

@@ -17,7 +17,8 @@ from asoreconcile.base.objects import JsonObject, ObjectKey, copy_json, spec
 # client-go's factor.
 _JITTER = 1.2
 _MIN_REQUEST_SECONDS = 1.0
-_MOST_TIMES = 10
+LONGEST_LEASE_SECONDS = 86_400.0
+"""A longer lease would keep every replica standing by for days after a crash."""
 _POD = re.compile(r"[^_]*_pod-[0-9a-f-]{36}_")
 
 
@@ -42,8 +43,11 @@ class LeaseTiming:
         check_seconds("renew_deadline_seconds", self.renew_deadline_seconds)
         check_seconds("retry_seconds", self.retry_seconds)
         # A Lease counts in whole seconds.
-        if self.lease_seconds < 1:
-            raise ValueError("a lease is for 1 s at least")
+        if not 1 <= self.lease_seconds <= LONGEST_LEASE_SECONDS:
+            raise ValueError(
+                f"lease_seconds is {self.lease_seconds:g}: give 1 to "
+                f"{LONGEST_LEASE_SECONDS:g}, a day"
+            )
         if not self.lease_seconds > self.renew_deadline_seconds:
             raise ValueError("a lease must outlast the deadline to renew it")
         if not self.renew_deadline_seconds > self.retry_seconds * _JITTER:
@@ -246,15 +250,22 @@ def released(
     return _with(lease, record)
 
 
+def is_as_written(lease: JsonObject | None, identity: str, timing: LeaseTiming) -> bool:
+    """Return whether a lease still says what its holder wrote: its name, and for how
+    long others wait. Rule: LE-11.
+    """
+    stated = spec(lease or {}).get("leaseDurationSeconds")
+    return holder_of(lease) == identity and stated == math.ceil(timing.lease_seconds)
+
+
 def _duration_seconds(lease: JsonObject, timing: LeaseTiming) -> float:
-    """Return the lease's duration, at most ten times this process's setting; the
-    setting if the lease has none.
+    """Return the lease's duration as its holder states it, at most a day; this
+    process's setting if the lease has none.
     """
     stated = spec(lease).get("leaseDurationSeconds")
     if not isinstance(stated, int):
         return timing.lease_seconds
-    # Otherwise one write could keep every replica standing by for centuries.
-    return min(float(stated), _MOST_TIMES * timing.lease_seconds)
+    return min(float(stated), LONGEST_LEASE_SECONDS)
 
 
 def _record(

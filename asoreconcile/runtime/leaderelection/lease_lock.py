@@ -7,11 +7,18 @@ extends the fence. Raises ApiError, TransportError. Rules: LE-3 - LE-6.
 import threading
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import partial
 
 import attrs
 
 from asoreconcile.base.clock import Clock
-from asoreconcile.base.objects import JsonObject, ObjectKey, annotations
+from asoreconcile.base.objects import (
+    JsonObject,
+    ObjectKey,
+    annotations,
+    resource_version,
+    version_number,
+)
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.errors import AlreadyExistsError, ConflictError, NotFoundError
 from asoreconcile.kube.resources import LEASES
@@ -22,6 +29,7 @@ from asoreconcile.runtime.leaderelection.lease import (
     LeaseTiming,
     WriteLease,
     decide,
+    is_as_written,
     released,
     renewal,
     renewed_at,
@@ -62,6 +70,20 @@ class ObservedLease:
     def is_ours(self) -> bool:
         """True if this process was the holder when the lease was last seen."""
         return self.holder == self._identity
+
+    @property
+    def is_as_written(self) -> bool:
+        """True if the lease, when it was last seen, said what this process wrote."""
+        return is_as_written(self._known.lease, self._identity, self._timing)
+
+    def is_changed_by(self, lease: JsonObject) -> bool:
+        """Return whether a state from the watch is newer than the last known one, and
+        says something else than this process wrote. Rule: LE-11.
+        """
+        known = version_number(resource_version(self._known.lease or {}))
+        return version_number(resource_version(lease)) > known and not is_as_written(
+            lease, self._identity, self._timing
+        )
 
     def observe(self, lease: JsonObject | None) -> None:
         """Record a Lease that was read, or that a watch delivered, which may be an
@@ -115,6 +137,7 @@ class LeaseLock:
     annotations: Callable[[], Mapping[str, str]] = attrs.field(init=False, default=dict)
     # Whether the lease must be read again.
     _doubtful: bool = attrs.field(init=False, default=True)
+    _doubted: Callable[[], bool] = attrs.field(init=False, default=lambda: False)
     predecessor_renewed: datetime | None = attrs.field(init=False, default=None)
 
     def take(self) -> Follow | None:
@@ -134,7 +157,7 @@ class LeaseLock:
 
     def renew(self) -> bool:
         """Renew the lease. Returns whether this process still holds it."""
-        if self._doubtful and not self._is_still_ours():
+        if (self._doubtful or self._doubted()) and not self._is_still_ours():
             return False
         try:
             self._write(self._observed.renewal())
@@ -145,6 +168,12 @@ class LeaseLock:
                 return False
             self._write(self._observed.renewal())
         return True
+
+    def doubt(self, lease: JsonObject) -> None:
+        """Read the lease before the next renewal, because the watch has delivered this
+        state. Any thread.
+        """
+        self._doubted = partial(self._observed.is_changed_by, lease)
 
     def release(self) -> bool:
         """Release the lease; return False if this process does not hold it.
@@ -158,8 +187,14 @@ class LeaseLock:
         return given is not None
 
     def _is_still_ours(self) -> bool:
-        self._observed.observe(self._read())
-        return self._observed.is_ours
+        """Read the lease. Returns whether this process may renew it: another duration
+        lets others take it earlier. A deleted one is made again.
+        """
+        lease = self._read()
+        self._observed.observe(lease)
+        if lease is None:
+            return self._observed.is_ours
+        return self._observed.is_as_written
 
     def _read(self) -> JsonObject | None:
         try:

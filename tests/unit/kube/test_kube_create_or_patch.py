@@ -243,7 +243,11 @@ def test_status_is_a_write_of_its_own(change, outcome, writes):
 def test_cl8_a_status_that_was_removed_is_removed():
     server, before = Server(), {**present(), "status": {"ok": True}}
     outcome, _ = patch_object(
-        server, CONFIG_MAPS, before, lambda obj: obj.pop("status"), has_status=True
+        server,
+        CONFIG_MAPS,
+        before,
+        lambda obj: obj.update(status=None),
+        has_status=True,
     )
     body = {"status": None, "metadata": {"resourceVersion": "7"}}
     assert (outcome, server.writes) == ("updated-status-only", [("status", body)])
@@ -255,7 +259,7 @@ def test_cl8_an_empty_status_is_none():
         server,
         CONFIG_MAPS,
         present(),
-        lambda obj: obj.setdefault("status", {}),
+        lambda obj: obj.update(status={}),
         has_status=True,
     )
     assert (outcome, server.writes) == ("unchanged", [])
@@ -306,3 +310,31 @@ def test_cl8_a_status_is_written_before_the_object_is_gone(meta, left, order):
     assert [how for how, _ in server.writes] == order
     versions = [body["metadata"]["resourceVersion"] for _, body in server.writes]
     assert versions == ["7", "9"]  # each on the one before it
+
+
+def test_cl8_the_answer_of_a_change_is_taken():
+    server = Server()
+    create_or_patch(server, CONFIG_MAPS, KEY, lambda obj: {**obj, "data": {"a": "1"}})
+    assert server.writes[-1][1]["data"] == {"a": "1"}
+    patch_object(
+        server, CONFIG_MAPS, present(), lambda obj: {**obj, "data": {"a": "2"}}
+    )
+    assert server.writes[-1][1]["data"] == {"a": "2"}
+
+
+@pytest.mark.parametrize("answer", [[], "x", 1, object(), ()])
+def test_cl8_another_answer_is_an_error(answer):
+    for call in (
+        lambda: create_or_patch(Server(), CONFIG_MAPS, KEY, lambda _: answer),
+        lambda: patch_object(Server(), CONFIG_MAPS, present(), lambda _: answer),
+    ):
+        with pytest.raises(TypeError, match="return None, or return another dict"):
+            call()
+
+
+def test_cl8_a_part_of_the_object_is_no_answer():
+    """As `setdefault` and `pop` return it."""
+    with pytest.raises(ValueError, match="taken as the whole object"):
+        patch_object(
+            Server(), CONFIG_MAPS, present(), lambda one: one.setdefault("data", {})
+        )

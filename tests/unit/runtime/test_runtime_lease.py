@@ -49,7 +49,9 @@ def decided(known, *, now=100.0, wall=WALL):
 @pytest.mark.parametrize(
     ("times", "message"),
     [
-        pytest.param((0.5, 0.4, 0.1), "1 s", id="LE-1-too-short"),
+        pytest.param((0.5, 0.4, 0.1), "give 1 to", id="LE-1-too-short"),
+        pytest.param((86_401, 10, 2), "a day", id="LE-1-too-long"),
+        pytest.param((float("inf"), 10, 2), "a day", id="LE-1-without-end"),
         pytest.param((10, 10, 2), "outlast", id="LE-1-no-time-to-stop"),
         pytest.param((15, 2.4, 2), "second try", id="LE-1-one-try-only"),
         pytest.param((15, 10, 0), "pause", id="LE-1-no-pause"),
@@ -287,10 +289,15 @@ def test_no_lease_says_nothing():
     assert renewed_at({}) is None
 
 
-def test_le3_a_lease_of_centuries_counts_ten_of_our_own_durations():
-    known = LeaseObservation(lease(leaseDurationSeconds=2**31 - 1), since=100.0)
-    assert decided(known, now=249.0) == Follow("other", 250.0)
-    assert isinstance(decided(known, now=250.0), WriteLease)
+@pytest.mark.parametrize(
+    ("stated", "honoured"), [(300, 300), (3600, 3600), (2**31 - 1, 86_400)]
+)
+def test_le3_a_stated_duration_is_honoured_for_a_day_at_most(stated, honoured):
+    """A holder with a longer timing than ours is the only leader for all of it."""
+    known = LeaseObservation(lease(leaseDurationSeconds=stated), since=100.0)
+    until = 100.0 + honoured
+    assert decided(known, now=until - 1) == Follow("other", until)
+    assert isinstance(decided(known, now=until), WriteLease)
 
 
 UID = "0d1c2b3a-4f5e-6a7b-8c9d-0e1f2a3b4c5d"
