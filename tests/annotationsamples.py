@@ -20,6 +20,7 @@ SAMPLES = {
     "asoreconcile/allowed-scopes": ("/subscriptions/a", "/subscriptions/b", "a,/b"),
     "asoreconcile/allowed-types": ("Microsoft.Network", "Microsoft.Storage", "storage"),
     "asoreconcile/exports-as-credentials": ("true", "false", "True"),
+    "asoreconcile/logins-as-values": ("true", "false", "True"),
     "asoreconcile/cancel-subscription": ("true", "false", "True"),
     "asoreconcile/placeholders": ("addressSpace", "location", LONG),
 }

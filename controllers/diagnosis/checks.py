@@ -16,8 +16,8 @@ from asoreconcile.azure.controllers.settings import SettingsError
 from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
 from asoreconcile.azure.reconcile.model.annotation_table import (
     holds_writes,
+    misspelt,
     reports,
-    without_effect,
 )
 from asoreconcile.azure.reconcile.model.annotations import FINALIZER
 from asoreconcile.azure.reconcile.model.conditions import find_ready
@@ -210,6 +210,9 @@ def of_annotations(
     for (name, why), titles in sorted(causes.items()):
         finding = _OBJECTS.error if holds_writes(name) else _OBJECTS.warning
         yield finding(f"{why}: {some(titles)}", "correct the annotation")
+    for namespace in sorted(inherited):
+        for why in misspelt(inherited[namespace]).values():
+            yield _OBJECTS.warning(f"Namespace {namespace}: {why}", "correct its name")
 
 
 def of_secret_texts(
@@ -299,10 +302,6 @@ def of_objects(
 def _warnings(obj: JsonObject) -> Iterator[Finding]:
     """Yield a text for each problem of a Ready object."""
     title = _title(obj)
-    for text in without_effect(annotations(obj)):
-        kind, key = gvk_of(obj).group_kind, key_of(obj)
-        mend = f"mend it: `kubectl edit -n {key.namespace} {kind}/{key.name}`"
-        yield _OBJECTS.warning(f"{title} is Ready, but {text}", mend)
     for one in status(obj).get("conditions") or ():
         if one.get("type") != "Ready" and one.get("severity") == "Warning":
             text = f"{title} is Ready, but {one.get('type')}: {one.get('message')}"

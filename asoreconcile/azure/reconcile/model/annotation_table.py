@@ -5,7 +5,7 @@ and `_ROWS` lists it. Everything that must know the annotations asks this module
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import attrs
@@ -114,12 +114,12 @@ def needs_reconcile(
     before: Mapping[str, str], after: Mapping[str, str], *, deleting: bool
 ) -> bool:
     """Return whether a change of an object's own annotations is a reason to reconcile
-    it. Rule: R6.1.
+    it; a misspelt name is one, as it is reported. Rule: R6.1.
     """
     return any(
         row.is_changed(before, after, on_namespace=False, deleting=deleting)
         for row in TABLE.changed(before, after)
-    )
+    ) or bool(misspelt(after, before) or misspelt(before, after))
 
 
 def inherits_change(
@@ -165,8 +165,8 @@ def reports(
     inherited: Mapping[str, str],
     version: KindVersion | None = None,
 ) -> dict[str, str]:
-    """Return sentences about annotations with wrong values, and about annotations at a
-    place that has no effect, by annotation.
+    """Return sentences about annotations with wrong values, at a place that has no
+    effect, or with a misspelt name, by annotation.
 
     own, inherited: the annotations of the object and of its Namespace. version: the
     object's kind, which its own values are checked against; None checks none.
@@ -177,7 +177,7 @@ def reports(
             continue
         if sentences := "; ".join(row.reports(own, inherited, version)):
             found[row.name] = sentences
-    return found
+    return found | misspelt(own)
 
 
 def report_on(
@@ -225,33 +225,48 @@ def without_effect(
     """
     placed = [row for row in TABLE.named_in(own) if row.name not in before]
     found = [why for row in placed if (why := row.misplaced(own, on_namespace=False))]
-    return found + [
-        f"annotation {name} has no effect; did you mean {near}?"
-        for name in sorted(own.keys() - before.keys())
-        if is_operators_own(name) and name not in TABLE.by_name and name not in _WRITTEN
-        for near in _meant(name)
-    ]
+    return [*found, *misspelt(own, before).values()]
 
 
-def _meant(name: str) -> list[str]:
-    """Return the known names that are similar, or equal except for the prefix; [] if
-    there are none.
+def misspelt(
+    annotations: Mapping[str, str], before: Mapping[str, str] = _NO_ANNOTATIONS
+) -> dict[str, str]:
+    """Return a sentence for each annotation whose name is misspelt, by name.
+
+    annotations: those of an object or a Namespace. before: the same before a write;
+    names that were there before are left out.
+    """
+    return {
+        name: f"annotation {name} has no effect; did you mean {near}?"
+        for name in sorted(annotations)
+        if is_operators_own(name) and name not in before
+        if name not in TABLE.by_name and name not in _WRITTEN
+        if (near := _meant(TABLE, name))
+    }
+
+
+# Extensions have annotations of their own, which are looked at in each reconcile.
+@lru_cache(maxsize=256)
+def _meant(table: AnnotationTable, name: str) -> str:
+    """Return the known name that is similar, or equal except for the prefix; "" if
+    there is none.
     """
     # Without the prefix, which would make all names look alike.
     prefix, _, bare = name.partition("/")
     known = {
         one.partition("/")[2]: one
-        for one in sorted(TABLE.by_name)
+        for one in sorted(table.by_name)
         if one.startswith(f"{prefix}/") or one.endswith(f"/{bare}")
     }
-    return [known[near] for near in closest(bare, known)]
+    return "".join(known[near] for near in closest(bare, known))
 
 
 def holds_writes(name: str) -> bool:
     """Return whether a wrong value of an annotation keeps the operator from changing a
     resource in Azure.
     """
-    return TABLE.by_name[name].holds_writes
+    row = TABLE.by_name.get(name)
+    return row is not None and row.holds_writes
 
 
 def is_exported(name: str) -> bool:

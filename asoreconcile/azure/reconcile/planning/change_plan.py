@@ -27,7 +27,6 @@ from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
 from asoreconcile.azure.reconcile.model.annotation_table import (
     report_on,
     reports,
-    without_effect,
 )
 from asoreconcile.azure.reconcile.model.differences import HIDDEN
 from asoreconcile.azure.reconcile.model.drift_baseline import (
@@ -150,7 +149,7 @@ class Planner:
         plan = PlannedChange(
             *(version.group_kind, key.namespace, key.name, "cannot tell"),
             owner=owner,
-            remarks=tuple(dict.fromkeys([*found, *without_effect(own)])),
+            remarks=tuple(found),
         )
         outside = self.outside.get(version.group_kind)
         if not version.is_arm and outside is None:

@@ -23,7 +23,6 @@ from asoreconcile.azure.reconcile.model.annotation_table import (
     in_force,
     report_on,
     reports,
-    without_effect,
 )
 from asoreconcile.azure.reconcile.model.annotations import (
     CREDENTIAL_FROM,
@@ -302,10 +301,8 @@ def _wrong_annotations(
     """Yield a sentence for each annotation that is wrong or has no effect; the policy's
     is shown in its own line.
     """
-    own = annotations(obj)
-    found = reports(own, of_namespace, version)
+    found = reports(annotations(obj), of_namespace, version)
     yield from (why for name, why in found.items() if name != RECONCILE_POLICY)
-    yield from (why for why in without_effect(own) if why not in found.values())
 
 
 def _ignored(obj: JsonObject, of_namespace: JsonObject) -> str:

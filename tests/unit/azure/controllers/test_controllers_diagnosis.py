@@ -575,13 +575,13 @@ def test_what_is_ready_with_a_warning_is_seen():
     ready = {"status": "True", "reason": "Succeeded"}
     names = {"asoreconcile/pausd": "true", "asoreconcile/paused": "yes please"}
     objects = [obj("a", ready, annotations=names)]
-    (finding,) = checks.of_annotations(objects, {})
-    assert finding.level == "error"
-    assert "asoreconcile/paused is 'yes please'" in finding.text
-    assert "the object is paused: VirtualNetwork n/a" in finding.text
-    found = list(checks.of_objects(objects, NOW))
-    assert [one.level for one in found] == ["warning", "ok"]
+    of_namespace = {"n": {"asoreconcile/sync-mod": "put"}}
+    found = list(checks.of_annotations(objects, of_namespace))
+    assert [one.level for one in found] == ["warning", "error", "warning"]
     assert "asoreconcile/pausd has no effect; did you mean" in found[0].text
+    assert "asoreconcile/paused is 'yes please'" in found[1].text
+    assert "the object is paused: VirtualNetwork n/a" in found[1].text
+    assert "Namespace n: annotation asoreconcile/sync-mod has" in found[2].text
 
 
 def test_objects_that_nobody_saw_or_lets_go():
