@@ -85,16 +85,21 @@ class AnnotationTable:
     rows: tuple[AnyAnnotation, ...]
 
     @cached_property
+    def names(self) -> frozenset[str]:
+        """The names of the annotations."""
+        return frozenset(self.by_name)
+
+    @cached_property
     def by_name(self) -> Mapping[str, AnyAnnotation]:
         """The rows by the names of the annotations."""
         return {row.name: row for row in self.rows}
 
     def named_in(self, *several: Mapping[str, str]) -> Sequence[AnyAnnotation]:
         """Return the rows of the annotations that are among these, in their order."""
-        known = self.by_name
         # Most objects have none: do not go through all rows for them.
-        found = {name for one in several for name in one if name in known}
-        return [row for row in self.rows if row.name in found] if found else ()
+        if all(map(self.names.isdisjoint, several)):
+            return ()
+        return [row for row in self.rows if any(row.name in one for one in several)]
 
     def changed(
         self, before: Mapping[str, str], after: Mapping[str, str]
@@ -116,10 +121,14 @@ def needs_reconcile(
     """Return whether a change of an object's own annotations is a reason to reconcile
     it; a misspelt name is one, as it is reported. Rule: R6.1.
     """
-    return any(
+    if any(
         row.is_changed(before, after, on_namespace=False, deleting=deleting)
         for row in TABLE.changed(before, after)
-    ) or bool(misspelt(after, before) or misspelt(before, after))
+    ):
+        return True
+    if before.keys() == after.keys():
+        return False
+    return bool(misspelt(after, before) or misspelt(before, after))
 
 
 def inherits_change(
@@ -236,21 +245,22 @@ def misspelt(
     annotations: those of an object or a Namespace. before: the same before a write;
     names that were there before are left out.
     """
+    table = TABLE
+    wrong = [name for name in annotations if _meant(table, name) and name not in before]
     return {
-        name: f"annotation {name} has no effect; did you mean {near}?"
-        for name in sorted(annotations)
-        if is_operators_own(name) and name not in before
-        if name not in TABLE.by_name and name not in _WRITTEN
-        if (near := _meant(TABLE, name))
+        name: f"annotation {name} has no effect; did you mean {_meant(table, name)}?"
+        for name in sorted(wrong)
     }
 
 
-# Extensions have annotations of their own, which are looked at in each reconcile.
-@lru_cache(maxsize=256)
+# The names are few, and are looked at in each reconcile.
+@lru_cache(maxsize=4096)
 def _meant(table: AnnotationTable, name: str) -> str:
     """Return the known name that is similar, or equal except for the prefix; "" if
-    there is none.
+    there is none, or if the name is right.
     """
+    if not is_operators_own(name) or name in table.by_name or name in _WRITTEN:
+        return ""
     # Without the prefix, which would make all names look alike.
     prefix, _, bare = name.partition("/")
     known = {
