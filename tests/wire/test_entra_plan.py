@@ -22,15 +22,17 @@ def azure(tmp_path, monkeypatch):
         assert {entry.method for entry in server.journal} <= {"GET"}
 
 
-def planned(notes=None, **spec):
+def planned(notes=None, inherited=None, **spec):
     """The one planned change, and the exit code."""
+    meta = {"name": "default", "annotations": inherited or {}}
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": meta}
     obj = {
         "apiVersion": "entra.azure.com/v1",
         "kind": "SecurityGroup",
         "metadata": {"name": "team", "annotations": notes or {}},
         "spec": {"displayName": "Team", "mailNickname": "team", **spec},
     }
-    text = yaml.safe_dump(obj)
+    text = yaml.safe_dump_all([namespace, obj])
     done = CliRunner().invoke(main, ["plan", "-f", "-", "-o", "json"], input=text)
     return json.loads(done.stdout), done.exit_code
 
@@ -67,6 +69,15 @@ def test_if_exists_observe_would_change_nothing(azure):
 def test_a_group_in_order_would_not_change(azure):
     azure.graph.seed(displayName="Team", mailNickname="team")
     assert planned()[0]["action"] == "no change"
+
+
+def test_if_exists_of_the_namespace_counts(azure):
+    azure.graph.seed(displayName="Team", mailNickname="other")
+    change, _ = planned(inherited={IF_EXISTS: "observe"})
+    assert change["action"] == "no change"
+    assert "observe" in change["why"]
+    change, _ = planned(notes={IF_EXISTS: "adopt"}, inherited={IF_EXISTS: "observe"})
+    assert change["action"] == "update"
 
 
 @pytest.mark.parametrize("case", ["several", "premises", "denied"])

@@ -1,6 +1,6 @@
 """Compute the changes that a reconcile would make in Entra, for `asoctl plan`."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import attrs
 
@@ -37,15 +37,21 @@ class EntraPlanner:
     clock: Clock
 
     def __call__(
-        self, plan: PlannedChange, obj: JsonObject, inputs: Inputs
+        self,
+        plan: PlannedChange,
+        obj: JsonObject,
+        inputs: Inputs,
+        inherited: Mapping[str, str],
     ) -> PlannedChange:
-        """Return the plan with the changes. Blocking: a few reads.
+        """Return the plan with the changes. Blocking: a few reads. inherited:
+        annotations of the Namespace.
 
         Raises the client's errors, and as `entry_of`.
         """
         entry = entry_of(facts_of(obj, now=self.clock.now()), self.graph)
         if entry is not None:
-            return self._compared(plan, obj, inputs, entry)
+            choice = stated_policy(annotations(obj), inherited) or IfExists.ADOPT
+            return self._compared(plan, obj, inputs, entry, choice)
         body = described_object(obj, inputs)["body"]
         return attrs.evolve(
             plan, action="create", why="Entra does not have it", sent=body
@@ -57,6 +63,7 @@ class EntraPlanner:
         obj: JsonObject,
         inputs: Inputs,
         entry: JsonObject,
+        choice: IfExists,
     ) -> PlannedChange:
         kind, entry_id = kind_of(obj), str(entry["id"])
         desired = kind.desired(spec(obj))
@@ -73,7 +80,6 @@ class EntraPlanner:
         if desired.is_only_read:
             why = "creationMode is AdoptOnly"
             return attrs.evolve(plan, action="no change", why=why)
-        choice = stated_policy(annotations(obj), {}) or IfExists.ADOPT
         differs = listed(sorted({one.path for one in changes}))
         if must_decide(obj, entry) and not require_adoptable(
             choice, f"the {desired.noun} {entry_id}", differs=differs

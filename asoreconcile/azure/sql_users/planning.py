@@ -1,6 +1,6 @@
 """Compute the statements that a reconcile would send, for `asoctl plan`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum, auto
 from typing import Any
 
@@ -212,9 +212,10 @@ class UserPlanner:
         plan: PlannedChange,
         obj: JsonObject,
         inputs: object,  # noqa: ARG002 - hides all secrets
+        inherited: Mapping[str, str],
     ) -> PlannedChange:
         """Return the plan with the statements. The user's own password is not read.
-        Blocking.
+        Blocking. inherited: annotations of the Namespace.
 
         Raises ConditionError, or the error of a lookup, if the plan cannot be made.
         """
@@ -234,7 +235,7 @@ class UserPlanner:
                 found = _read(dialect, session, desired, known)
         except ServerError as error:
             raise condition_of(error, server) from error
-        choice = stated_policy(annotations(obj), {}) or IfExists.ADOPT
+        choice = stated_policy(annotations(obj), inherited) or IfExists.ADOPT
         action, statements = decided(dialect, found, known, choice)
         shown = found.facts if found.facts is not None else found.before
         return attrs.evolve(

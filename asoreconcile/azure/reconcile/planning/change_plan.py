@@ -94,9 +94,12 @@ class _HiddenSecrets:
         return HIDDEN
 
 
-OutsidePlan = Callable[[PlannedChange, JsonObject, _HiddenSecrets], PlannedChange]
-"""Plans for an object of a kind without ARM: the plan so far, the object, and what its
-spec names. Raises as ARM's client, or an AsoreconcileError.
+OutsidePlan = Callable[
+    [PlannedChange, JsonObject, _HiddenSecrets, Mapping[str, str]], PlannedChange
+]
+"""Plans for an object of a kind without ARM: the plan so far, the object, what its spec
+names, and the annotations of its Namespace. Raises as ARM's client, or an
+AsoreconcileError.
 """
 
 
@@ -166,7 +169,7 @@ class Planner:
                 return attrs.evolve(plan, action="no change", why=why)
             if outside is not None:
                 inputs = _HiddenSecrets(self.resolution, key.namespace)
-                return outside(plan, obj, inputs)
+                return outside(plan, obj, inputs, inherited)
             return self._compared(plan, version, obj)
         except StoppedError:
             raise
