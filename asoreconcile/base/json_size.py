@@ -63,6 +63,22 @@ def most_value_bytes(text: bytes) -> int:
     return _BYTES_OF_TEXT * len(text) + _OBJECT_BYTES * openings
 
 
+def check_if_large(text: bytes, *, most_bytes: int = MOST_VALUE_BYTES) -> None:
+    """Check the size of a text that may be JSON, as `check_size` does, if its values
+    may take too much memory, which is so for very few texts.
+
+    Raises JsonSizeError.
+    """
+    if len(text) * (_BYTES_OF_TEXT + _OBJECT_BYTES) <= most_bytes:
+        return
+    if most_value_bytes(text) <= most_bytes:
+        return
+    try:
+        check_size(text, most_bytes=most_bytes)
+    except NoJsonError:
+        return  # its reader says so
+
+
 def check_size(
     text: bytes, *, most_bytes: int = MOST_VALUE_BYTES, most_levels: int = MOST_LEVELS
 ) -> None:

@@ -111,7 +111,7 @@ def _inline() -> Iterator[str]:
 
 def _shipped() -> Iterator[tuple[Path, str, ast.Module]]:
     """Yield file, name and tree of each shipped module that uses `re`, without the test
-    kit, which nobody's cluster runs.
+    kit, which no cluster runs.
     """
     for path in sources.modules():
         place = path.relative_to(sources.ROOT).with_suffix("")

@@ -295,6 +295,20 @@ def test_a_huge_answer_is_given_up(azure, server, monkeypatch):
     assert caught.value.sent == "maybe"
 
 
+@pytest.mark.parametrize("unit", [b"[],", b"{},", b'{"a":[]},'])
+def test_an_answer_whose_values_would_fill_the_memory_is_not_read(
+    azure, server, monkeypatch, unit
+):
+    """A few bytes of text are a hundred bytes of memory each."""
+    monkeypatch.setattr(transport, "ANSWER_VALUE_BYTES", 1 << 20)
+    text = b'{"name": [' + unit * 40_000 + b"0]}"
+    server.answer = lambda handler: handler.reply(text)
+    with pytest.raises(ArmTransportError, match="too much memory"):
+        azure[1].get(ID, "1")
+    server.answer = lambda handler: handler.reply(b'{"name": "%s"}' % (b"x" * 60_000))
+    assert azure[1].get(ID, "1")
+
+
 def test_a_slow_answer_is_given_up(azure, server, monkeypatch):
     monkeypatch.setattr(transport, "MAX_BODY_SECONDS", 0.05)
     stop = threading.Event()

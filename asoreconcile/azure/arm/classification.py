@@ -3,6 +3,8 @@
 No other module interprets error codes. Pure. Rules: E4-E10, T6, R4.4-R4.6, R4.9.
 """
 
+import re
+
 import attrs
 
 from asoreconcile.azure.arm.condition_error import RetryClass, Severity
@@ -13,6 +15,7 @@ from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
 _BUSY_DELAY_SECONDS = 5.0
 # A server that asks for days must not freeze an object: VERY_SLOW retries hourly, too.
 _MAX_DELAY_SECONDS = 3600.0
+_WORD = re.compile(r"[A-Z][A-Za-z0-9]{0,127}")
 
 
 @attrs.frozen
@@ -44,6 +47,16 @@ def classify(error: ArmError | ArmTransportError) -> Classification:
     return Classification(
         severity, _retry(error), error.code, _shown(error), _after(error)
     )
+
+
+def condition_reason(code: str) -> str:
+    """Return the reason of a condition that an error code becomes: a CamelCase word;
+    `UnknownError` for any other code.
+
+    The code may come from a proxy, or quote a part of the request.
+    """
+    word = code[:1].upper() + code[1:]
+    return word if _WORD.fullmatch(word) else UNKNOWN_CODE
 
 
 def _retry(error: ArmError) -> RetryClass:

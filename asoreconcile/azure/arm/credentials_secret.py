@@ -26,6 +26,7 @@ from asoreconcile.azure.arm.credentials_federated import (
 )
 from asoreconcile.azure.arm.credentials_identity_file import IdentityFile
 from asoreconcile.azure.arm.endpoint import problem_of, problem_of_name
+from asoreconcile.azure.arm.text_bounds import CREDENTIAL
 
 REQUIRED = ("AZURE_SUBSCRIPTION_ID", "AZURE_TENANT_ID", "AZURE_CLIENT_ID")
 CLOUD = {
@@ -199,8 +200,14 @@ class _Reader:
     """One Secret's data, and the problems found in it."""
 
     def __init__(self, data: Mapping[str, bytes]) -> None:
-        self._data = data
-        self.problems: list[str] = []
+        # Nothing parses a value that is too long.
+        fits = {key for key, value in data.items() if len(value) <= CREDENTIAL.most}
+        self._data = {key: data[key] if key in fits else b"" for key in data}
+        self.problems = [
+            f"key {key} has {len(data[key])} bytes, and at most {CREDENTIAL.most} are "
+            "read"
+            for key in sorted(_KNOWN & (data.keys() - fits))
+        ]
 
     def __contains__(self, key: str) -> bool:
         return key in self._data

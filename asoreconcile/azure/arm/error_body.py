@@ -12,6 +12,7 @@ from typing import Any
 import attrs
 
 from asoreconcile.azure.arm.response import ArmResponse, BrokenBodyError
+from asoreconcile.azure.arm.text_bounds import FOREIGN_MESSAGE
 from asoreconcile.base import jsontext
 
 # Error codes of Azure by their meaning: see `error_codes.json`.
@@ -25,7 +26,6 @@ UNKNOWN_CODE = "UnknownError"
 NO_MESSAGE = "There was an unknown deployment error"
 # Limits of texts from Azure or a proxy, which go to conditions and logs.
 _MAX_CODE_LENGTH = 256
-_MAX_MESSAGE_LENGTH = 16_384
 # Azure nests three or four levels; a deeper body must not end in a RecursionError.
 _MAX_DEPTH = 8
 
@@ -55,7 +55,9 @@ def read(answer: ArmResponse) -> ErrorBody:
     try:
         document = answer.document
     except BrokenBodyError:
-        return ErrorBody(UNKNOWN_CODE, _cut(answer.text), understood=False)
+        return ErrorBody(
+            UNKNOWN_CODE, FOREIGN_MESSAGE.cut(answer.text), understood=False
+        )
     if document is None:
         text = f"Azure answered {answer.status} without an explanation"
         return ErrorBody(UNKNOWN_CODE, text, understood=False)
@@ -66,7 +68,7 @@ def of(document: Any) -> ErrorBody:
     """Return the error in a JSON body."""
     fault = _fault(document)
     if isinstance(fault, str):
-        return ErrorBody(UNKNOWN_CODE, _cut(fault) or NO_MESSAGE)
+        return ErrorBody(UNKNOWN_CODE, FOREIGN_MESSAGE.cut(fault) or NO_MESSAGE)
     members = _folded(fault)
     codes = tuple(_codes(members, depth=0))
     return ErrorBody(
@@ -115,18 +117,12 @@ def _message(members: dict[str, Any]) -> str:
     for name in ("message", "detail", "title"):
         text = _text(members.get(name))
         if text:
-            return _cut(text)
+            return text
     return ""
 
 
 def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _cut(text: str) -> str:
-    if len(text) <= _MAX_MESSAGE_LENGTH:
-        return text
-    return text[:_MAX_MESSAGE_LENGTH] + "..."
+    return FOREIGN_MESSAGE.cut(value) if isinstance(value, str) else ""
 
 
 def _inner(members: dict[str, Any]) -> Iterator[dict[str, Any]]:

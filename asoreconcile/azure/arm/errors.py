@@ -24,6 +24,7 @@ from asoreconcile.azure.arm.response import (
     ArmResponse,
     BrokenBodyError,
 )
+from asoreconcile.azure.arm.text_bounds import FOREIGN_MESSAGE
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.objects import JsonObject
 from asoreconcile.redaction import redact
@@ -291,7 +292,7 @@ def _error(
     return ArmError(
         envelope,
         status=answer.status,
-        body=answer.text,
+        body=FOREIGN_MESSAGE.cut(answer.text),
         retry_after_seconds=retry_after_seconds(answer.headers, now=now),
         request_id=answer.header("x-ms-request-id") or answer.header("request-id"),
         correlation_id=answer.header(CORRELATION_ID),

@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 import attrs
 
+from asoreconcile.azure.arm.text_bounds import ARM_ID
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.lru import lru_cached
 
@@ -97,6 +98,8 @@ def parse(text: str) -> ArmId:
 
     Empty segments are dropped; a trailing type without a name gets the name "".
     """
+    if not ARM_ID.fits(text):
+        raise ArmIdError(ARM_ID.problem(text))
     if not text.startswith("/"):
         raise ArmIdError(f"an ARM id starts with '/', this one does not: {text!r}")
     segments = [segment for segment in text.split("/") if segment]
@@ -116,6 +119,8 @@ def parse_stated(text: str) -> ArmId:
 
     Raises ArmIdError.
     """
+    if not ARM_ID.fits(text):
+        raise ArmIdError(ARM_ID.problem(text))
     for segment in text.split("/"):
         if segment and (problem := segment_problem(segment)):
             raise ArmIdError(f"a part of this ARM id {problem}: {text!r}")

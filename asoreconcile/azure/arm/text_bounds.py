@@ -30,6 +30,9 @@ LOCATION = LengthBound("a location", 128)
 FOREIGN_MESSAGE = LengthBound("a message", 16 << 10)
 """The text of a condition, or of an error of Azure, Graph or a sign-in."""
 
+ANSWER_VALUE_BYTES = 256 << 20
+"""Memory that the values of one answer of Azure may take (`base.json_size`)."""
+
 CREDENTIAL = LengthBound("a value of a credential", 256 << 10)
 """One value of a Secret that holds a credential, such as a certificate."""
 

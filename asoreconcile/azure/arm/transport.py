@@ -26,11 +26,13 @@ from asoreconcile.azure.arm.ca_bundle import (
 )
 from asoreconcile.azure.arm.errors import Sent
 from asoreconcile.azure.arm.response import PERHAPS_A_PROXY
+from asoreconcile.azure.arm.text_bounds import ANSWER_VALUE_BYTES
 from asoreconcile.base import call_limit, reconcile_context
 from asoreconcile.base.call_limit import Call
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.errors import StoppedError
 from asoreconcile.base.fencing import READS, Fence
+from asoreconcile.base.json_size import JsonSizeError, check_if_large
 from asoreconcile.base.tls import client_context
 from asoreconcile.wire.destination import Destination, Proxy
 from asoreconcile.wire.errors import WireError
@@ -165,6 +167,7 @@ class ArmTransport(HttpTransport[HttpRequest, HttpResponse]):
                     ),
                     max_bytes=self._max_bytes or MAX_BODY_BYTES,
                 )
+                _check_values(answer)
         except WireError as error:
             self._check_open()
             kind = ServiceResponseError if error.is_sent else ServiceRequestError
@@ -223,6 +226,17 @@ class ArmTransport(HttpTransport[HttpRequest, HttpResponse]):
                     clock=self._clock,
                 )
             return pool
+
+
+def _check_values(answer: WireAnswer) -> None:
+    """Check the memory that the values of an answer would take, whoever reads it: ARM's
+    client, Graph's or a library's sign-in. Raises WireError.
+    """
+    try:
+        check_if_large(answer.body, most_bytes=ANSWER_VALUE_BYTES)
+    except JsonSizeError as error:
+        text = f"the answer of {len(answer.body)} bytes is not read: {error}"
+        raise WireError(text, is_sent=True, is_too_long=True) from error
 
 
 def _close(pools: Mapping[str, HandlePool]) -> None:

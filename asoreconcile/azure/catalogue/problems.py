@@ -24,12 +24,14 @@ _LONGEST_MATCHED = 4096
 class Problem:
     """One problem to fix. path: path of the field, such as `spec.subnets[0].name`.
 
-    is_unknown: if true, the schema has no such field.
+    is_unknown: if true, the schema has no such field. is_long: if true, the value is
+    longer than it is read.
     """
 
     path: str
     message: str
     is_unknown: bool = False
+    is_long: bool = False
 
     def __str__(self) -> str:
         return f"{self.path}: {self.message}"

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from asoreconcile.azure.arm import ids
+from asoreconcile.azure.arm.text_bounds import ARM_ID, LOCATION, NAME
 from asoreconcile.azure.catalogue.inputs import inputs_of
 from asoreconcile.azure.catalogue.kind_rules import kind_problems
 from asoreconcile.azure.catalogue.kinds import KindVersion
@@ -18,6 +19,7 @@ from asoreconcile.azure.catalogue.problems import Problem, schema_problems
 from asoreconcile.azure.catalogue.reserved import is_reserved
 from asoreconcile.azure.catalogue.suggestions import closest
 from asoreconcile.azure.catalogue.tables import NAME_FIELD, Field, Table, elements
+from asoreconcile.base.foreign_text import LengthBound
 from asoreconcile.base.objects import JsonObject, dig, metadata
 
 _MEMBERS = frozenset({"apiVersion", "kind", "metadata", "spec", "status"})
@@ -117,6 +119,11 @@ def _rules(version: KindVersion, obj: JsonObject) -> Iterator[Problem]:
     spec = obj.get("spec") or {}
     if not isinstance(spec, dict):
         return
+    long = long_texts(spec)
+    for path, (text, bound) in long.items():
+        yield Problem(path, bound.problem(text, "it"), is_long=True)
+    if long:
+        return  # the other rules would read it
     yield from kind_problems(version.group_kind, obj)
     if version.is_arm:  # users of databases may be called anything
         yield from _name_problems(spec.get("azureName"))
@@ -125,6 +132,45 @@ def _rules(version: KindVersion, obj: JsonObject) -> Iterator[Problem]:
         yield from owner_problems(version, spec["owner"])
     if version.is_arm:
         yield from _object(version.table, spec, "spec")
+
+
+def long_texts(spec: JsonObject) -> dict[str, tuple[str, LengthBound]]:
+    """Return each text that is longer than it is read, with its bound, by path: names,
+    the location, and ARM ids at any depth. Other strings are read by no rule.
+    """
+    owner = spec.get("owner")
+    bounded = [
+        ("spec.azureName", spec.get("azureName"), NAME),
+        ("spec.location", spec.get("location"), LOCATION),
+    ]
+    if isinstance(owner, dict):
+        bounded += [(f"spec.owner.{part}", owner.get(part), NAME) for part in _PARTS]
+    return {
+        path: (text, bound)
+        for path, text, bound in (*bounded, *_ids_in(spec))
+        if isinstance(text, str) and not bound.fits(text)
+    }
+
+
+def _ids_in(spec: JsonObject) -> list[tuple[str, Any, LengthBound]]:
+    """Return path, text and bound of each part of a reference in a spec."""
+    found: list[tuple[str, Any, LengthBound]] = []
+    below: list[tuple[str, Any]] = [("spec", spec)]
+    while below:
+        at, value = below.pop()
+        if isinstance(value, list):
+            below += [
+                (f"{at}[{index}]", inner)
+                for index, inner in enumerate(value)
+                if isinstance(inner, dict | list)
+            ]
+            continue
+        for name, inner in value.items():
+            if isinstance(inner, dict | list):
+                below.append((f"{at}.{name}", inner))
+            elif name == "armId":
+                found.append((f"{at}.{name}", inner, ARM_ID))
+    return found
 
 
 def _name_problems(name: Any) -> Iterator[Problem]:

@@ -1,8 +1,10 @@
 """Secrets in texts: found in every form they are quoted in, and nothing else is."""
 
+import base64
 import json
 import logging
 import random
+import string
 import sys
 import threading
 
@@ -10,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from quotedforms import core, quoted_forms
+from sources import ROOT
 
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.log import JsonFormatter, Logger, TextFormatter, bound
@@ -46,6 +49,30 @@ def test_each_form_is_hidden(registry, secret, form):
     assert core(form, quoted) not in text
     assert text.startswith('{"message": "The value ')
     assert text.endswith(' is refused."}')
+
+
+def test_forms_that_are_not_found_are_on_the_page_about_security(registry):
+    """A form that is hidden one day leaves the page, and this test."""
+    token = "".join(
+        random.Random(1).choices(string.ascii_letters + string.digits, k=900)
+    )
+    registry.register(token)
+    forms = {
+        "hexadecimal": token.encode().hex(),
+        "base32": base64.b32encode(token.encode()).decode(),
+        "list of numbers": str(list(token.encode())),
+        "backwards": token[::-1],
+        "base64 is encoded in base64": base64.b64encode(
+            base64.b64encode(token.encode())
+        ).decode(),
+        "fewer than": "\n".join(token[at : at + 12] for at in range(0, 900, 12)),
+    }
+    page = " ".join((ROOT / "deploy" / "docs" / "security.md").read_text().split())
+    for words, text in forms.items():
+        assert registry.redact(text) == text, words
+        assert words in page
+    pieces = "\n".join(token[at : at + 32] for at in range(0, 900, 32))
+    assert token[:32] not in registry.redact(pieces)
 
 
 @given(

@@ -8,7 +8,11 @@ from typing import Literal
 
 import attrs
 
-from asoreconcile.azure.arm.classification import Classification, classify
+from asoreconcile.azure.arm.classification import (
+    Classification,
+    classify,
+    condition_reason,
+)
 from asoreconcile.azure.arm.client import ArmClient
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass, Severity
 from asoreconcile.azure.arm.error_body import NO_MESSAGE
@@ -130,7 +134,7 @@ class ErrorConditions:
         found = classify(error)
         return ConditionError(
             f"Azure did not answer, so it is asked again: {found.message}",
-            reason=found.code,
+            reason=condition_reason(found.code),
             severity=found.severity,
             retry=found.retry,
             cause=error,
@@ -175,7 +179,7 @@ class ErrorConditions:
             return self._locked(error)
         return ConditionError(
             _message_of(found.message, error),
-            reason=found.code,
+            reason=condition_reason(found.code),
             severity=severity,
             retry=found.retry,
             after_seconds=found.after_seconds,
@@ -193,7 +197,7 @@ class ErrorConditions:
             f"{names or 'a management lock'} in Azure forbids the request; it is sent "
             f"again every few minutes, and succeeds once the lock is removed: "
             f"{error.message}",
-            reason=error.code,
+            reason=condition_reason(error.code),
             after_seconds=LOCKED_SECONDS,
             cause=error,
         )

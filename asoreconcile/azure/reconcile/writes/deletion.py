@@ -9,6 +9,7 @@ import re
 from http import HTTPStatus
 
 from asoreconcile.azure.arm.absence import Absence
+from asoreconcile.azure.arm.classification import condition_reason
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
 from asoreconcile.azure.arm.outcomes import Pending, PollState
@@ -170,7 +171,7 @@ def _perhaps_gone(
     raise ConditionError(
         f"{quoted}; that does not say for certain that the resource is gone, so DELETE "
         f"is sent again in a minute. {LET_GO}",
-        reason=answer.code,
+        reason=condition_reason(answer.code),
         after_seconds=left,
     )
 

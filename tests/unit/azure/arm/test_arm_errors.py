@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asoreconcile.azure.arm.classification import classify
+from asoreconcile.azure.arm.classification import classify, condition_reason
 from asoreconcile.azure.arm.condition_error import RetryClass
 from asoreconcile.azure.arm.errors import ArmTransportError, is_another, parse_fault
 from asoreconcile.azure.arm.response import ArmResponse
@@ -436,3 +436,20 @@ def test_l14_only_an_id_of_the_same_type_is_ever_rejected(segments):
     stated = "/" + "/".join(segments)
     if is_another(stated, ASKED):
         assert "/microsoft.net/things/" in unquote(stated).lower()
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("ResourceNotFound", "ResourceNotFound"),
+        ("badRequest", "BadRequest"),
+        ("429", "UnknownError"),
+        ("two words", "UnknownError"),
+        ("line\nbreak", "UnknownError"),
+        ("A" * 129, "UnknownError"),
+        ("", "UnknownError"),
+        ("Ünknown", "UnknownError"),
+    ],
+)
+def test_the_reason_of_a_condition_is_a_word(code, reason):
+    assert condition_reason(code) == reason

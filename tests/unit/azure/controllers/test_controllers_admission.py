@@ -132,3 +132,26 @@ def test_r10_2_an_owner_may_be_replaced_by_one_of_the_same_id(owner, allowed):
     old = {"metadata": claimed, "spec": {"owner": {"name": "rg"}}}
     asked = request({"owner": {"name": owner}}, old=old, **claimed)
     assert isinstance(admission.validate(asked), Allowed) is allowed
+
+
+def test_a_long_text_is_refused_where_it_is_new(admission):
+    """An object that has one stays manageable: only its reconcile holds it."""
+    owner = {"owner": {"name": "group"}}
+    long, longer = {"location": "w" * 129, **owner}, {"location": "x" * 129, **owner}
+    (allowed, kept, changed) = (
+        admission.validate(request({**after, "tags": {"a": "b"}}, old=before))
+        for before, after in (
+            (
+                request({"location": "westeurope", **owner}).obj,
+                {**owner, "location": "w"},
+            ),
+            (request(long).obj, long),
+            (request(long).obj, longer),
+        )
+    )
+    assert isinstance(allowed, Allowed)
+    assert isinstance(kept, Allowed)
+    assert "spec.location: it has 129 characters" in changed.message
+    assert isinstance(admission.validate(request(long)), Denied)
+    leaving = request(longer, old=request(long).obj, deletionTimestamp="2026-01-01")
+    assert isinstance(admission.validate(leaving), Allowed)

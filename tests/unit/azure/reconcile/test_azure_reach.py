@@ -51,3 +51,14 @@ def test_a_type_allows_those_below(types, is_allowed):
     assert (why_out_of_reach(VNET, TYPE, notes) == "") is is_allowed
     assert (why_out_of_reach("", TYPE, notes) == "") is is_allowed
     assert why_out_of_reach(VNET, TYPE, {**notes, ALLOWED_SCOPES: "/subscriptions/T"})
+
+
+def test_a_letter_that_folds_to_one_of_ascii_is_another_name():
+    """The Kelvin sign in lower case is a `k`, but Azure takes it for another letter."""
+    notes = {ALLOWED_SCOPES: "/subscriptions/S/resourceGroups/kit"}
+    for group, is_allowed in (("kit", True), ("KIT", True), ("\u212ait", False)):
+        arm_id = f"/subscriptions/S/resourceGroups/{group}/providers/A.B/c/d"
+        assert (why_out_of_reach(arm_id, "A.B/c", notes) == "") is is_allowed
+    types = {ALLOWED_TYPES: "Microsoft.Kusto"}
+    assert why_out_of_reach("", "Microsoft.\u212austo/clusters", types)
+    assert not why_out_of_reach("", "MICROSOFT.KUSTO/clusters", types)
