@@ -5,6 +5,7 @@ serve `webhooks.server.WebhookServer`: one function each for all kinds, under an
 """
 
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import Protocol
 
 import attrs
@@ -52,6 +53,10 @@ from asoreconcile.webhooks.admission import AdmissionRequest, Allowed, Denied
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _MAX_WARNINGS = 10
 _MAX_LENGTH = 250  # API servers cut a warning off at 256 bytes
+# All annotations of a stored object have no more: anyone can send a longer one.
+_MOST_APPLIED = 1 << 18
+# A suggestion costs 80 us, and anyone can ask for a hundred thousand.
+_MOST_LOOKED_AT = 100
 
 
 def dropped_fields(
@@ -63,10 +68,13 @@ def dropped_fields(
     old: the object before the write; fields that it had already lost are not reported
     again.
 
-    Pure. Checks only the spec, in the version that was written.
+    Pure. Checks only the spec, in the version that was written, to a bounded number of
+    problems.
     """
     noted = annotations(obj).get(LAST_APPLIED)
     if not noted or noted == annotations(old or {}).get(LAST_APPLIED):
+        return ()
+    if len(noted) > _MOST_APPLIED:
         return ()
     written = _manifest(noted)
     try:
@@ -75,7 +83,9 @@ def dropped_fields(
         return ()
     warnings = [
         f"{problem.path} was dropped: {problem.message}"[:_MAX_LENGTH]
-        for problem in schema_problems(schema, spec(written), "spec")
+        for problem in islice(
+            schema_problems(schema, spec(written), "spec"), _MOST_LOOKED_AT
+        )
         if problem.is_unknown
     ]
     return tuple(warnings[:_MAX_WARNINGS])

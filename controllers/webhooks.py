@@ -54,6 +54,7 @@ from asoreconcile.base.objects import (
     dig,
     gvk_of,
     key_of,
+    metadata,
 )
 from asoreconcile.base.tls import fingerprints
 from asoreconcile.kube.client import KubeClient
@@ -77,6 +78,10 @@ _CONFIGURATIONS = (
     WebhookTarget.mutating(MUTATING_NAME, required=False),
     WebhookTarget.validating(VALIDATING_NAME, required=False),
 )
+
+
+# No Namespace can have this name.
+_REVIEWS = ".reviews"
 
 
 class WebhookOptionsError(AsoreconcileError):
@@ -336,8 +341,9 @@ def expression_problems(
 ) -> list[Problem]:
     """Return the problems of an object's export expressions, without evaluating them.
 
-    If the namespace has too many expressions to check now, the object is allowed: the
-    reconciler checks them later.
+    All reviews together have one share of the engine, and none of their namespaces'
+    shares: anyone can send a review that names a namespace. If the share is used up,
+    the object is allowed: the reconciler checks its expressions later.
     """
     given = dig(obj, "spec.operatorSpec")
     if not isinstance(given, dict):
@@ -348,8 +354,9 @@ def expression_problems(
         ExportExpressions,
     )
 
+    charged = {**obj, "metadata": {**metadata(obj), "namespace": _REVIEWS}}
     try:
-        return ExportExpressions(expressions, version, obj).problems()
+        return ExportExpressions(expressions, version, charged).problems()
     except EngineMissingError as error:
         return [Problem("spec.operatorSpec", str(error))]
     except EngineBusyError:

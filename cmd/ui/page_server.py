@@ -45,6 +45,8 @@ _JSON = "application/json"
 _HOSTS = ("127.0.0.1", "localhost", "[::1]")
 _OPEN = "api/open"
 _MOST_BODY_BYTES = 1 << 20
+# Of requests that anyone on the machine may make.
+_MOST_OPENING_BYTES = 64
 _MOST_HEAD_BYTES = 1 << 14
 _MOST_QUERY_FIELDS = 8
 # Each may hold a thread, a head of this size and a body that is not reserved.
@@ -93,7 +95,7 @@ class PageServer:
             f"127.0.0.1:{port}",
             self._handle,
             methods=("GET", "POST"),
-            max_body_bytes=lambda _: _MOST_BODY_BYTES,
+            max_body_bytes=_most_body_bytes,
             read_seconds=_READ_SECONDS,
             max_connections=_MOST_CONNECTIONS,
             head_bytes=_MOST_HEAD_BYTES,
@@ -217,6 +219,12 @@ class PageServer:
         finally:
             self._waits.release()
         return _response(200, found, _JSON)
+
+
+def _most_body_bytes(target: str) -> int:
+    """Return the limit of a body, which is read for holders of a token alone."""
+    is_open = target.startswith("/api/") and target != f"/{_OPEN}"
+    return _MOST_BODY_BYTES if is_open else _MOST_OPENING_BYTES
 
 
 def _body_of(request: ServerRequest) -> JsonObject:

@@ -198,7 +198,8 @@ def test_one_object_has_its_requests_difference_and_history(world, page):
         "lastPut": 128,
         "differs": False,
     }
-    assert detail["conditions"][0]["reason"] == "Succeeded"
+    (ready,) = (one for one in detail["conditions"] if one["type"] == "Ready")
+    assert ready["reason"] == "Succeeded"
     assert detail["history"][-1]["reason"] == "Succeeded"
     assert detail["explain"]["owners"][0]["name"] == "default/shop"
     assert detail["nextSync"] is not None
@@ -269,6 +270,7 @@ TOKEN = {"X-Page-Token": "TOKEN"}
         ("api/open", {}, {"X-Page-Key": "guessed"}, 403),
         ("api/open", {}, {"X-Page-Key": ""}, 403),
         ("api/open", {}, {}, 403),
+        ("api/open", {"a": "b" * 100}, {}, 413),
         ("", None, {"Host": "attacker.example"}, 403),
         ("api/objects", None, {**TOKEN, "Host": "attacker.example"}, 403),
         ("api/objects", None, {**TOKEN, "Host": "127.0.0.1:1"}, 403),

@@ -44,6 +44,9 @@ from asoreconcile.azure.reconcile.model.sync_mode import FOREIGN_TAGS_ROW, SYNC_
 
 AnyAnnotation = Annotation[Any]
 _NO_ANNOTATIONS: Mapping[str, str] = {}
+# Anyone can send a review with a hundred thousand.
+_MOST_STRANGE = 20
+_LONGEST_NAME = 253 + len("/") + 63  # of an annotation
 
 # In the order in which pages and messages name them. The record of a PUT has a hash
 # over the rows that change it, in this order.
@@ -240,27 +243,37 @@ def without_effect(
 def misspelt(
     annotations: Mapping[str, str], before: Mapping[str, str] = _NO_ANNOTATIONS
 ) -> dict[str, str]:
-    """Return a sentence for each annotation whose name is misspelt, by name.
+    """Return a sentence for each annotation whose name is misspelt, by name. A bounded
+    number of names is looked at.
 
     annotations: those of an object or a Namespace. before: the same before a write;
     names that were there before are left out.
     """
-    table = TABLE
-    wrong = [name for name in annotations if _meant(table, name) and name not in before]
+    strange = [
+        name for name in annotations if name not in before and _is_strange(TABLE, name)
+    ]
     return {
-        name: f"annotation {name} has no effect; did you mean {_meant(table, name)}?"
-        for name in sorted(wrong)
+        name: f"annotation {name} has no effect; did you mean {near}?"
+        for name in sorted(strange)[:_MOST_STRANGE]
+        if (near := _meant(TABLE, name))
     }
 
 
+def _is_strange(table: AnnotationTable, name: str) -> bool:
+    """Return whether a name looks like one of the operator's and is none of them. No
+    stored object has a longer one than Kubernetes allows.
+    """
+    if len(name) > _LONGEST_NAME or not is_operators_own(name):
+        return False
+    return name not in table.by_name and name not in _WRITTEN
+
+
 # The names are few, and are looked at in each reconcile.
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def _meant(table: AnnotationTable, name: str) -> str:
     """Return the known name that is similar, or equal except for the prefix; "" if
-    there is none, or if the name is right.
+    there is none.
     """
-    if not is_operators_own(name) or name in table.by_name or name in _WRITTEN:
-        return ""
     # Without the prefix, which would make all names look alike.
     prefix, _, bare = name.partition("/")
     known = {

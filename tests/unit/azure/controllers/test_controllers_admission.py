@@ -1,9 +1,11 @@
 """What admission leaves alone, and how much it says."""
 
+import json
+
 import pytest
 
 from asoreconcile.azure.catalogue.problems import Problem
-from asoreconcile.azure.controllers.admission import Admission
+from asoreconcile.azure.controllers.admission import LAST_APPLIED, Admission
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.reconcile.model.annotations import RESOURCE_ID
 from asoreconcile.base.objects import GroupVersionKind, ObjectKey, copy_json
@@ -155,3 +157,30 @@ def test_a_long_text_is_refused_where_it_is_new(admission):
     assert isinstance(admission.validate(request(long)), Denied)
     leaving = request(longer, old=request(long).obj, deletionTimestamp="2026-01-01")
     assert isinstance(admission.validate(leaving), Allowed)
+
+
+def looks_made_by(monkeypatch, review):
+    """Return how often a review looks for a similar word, which costs the most."""
+    from asoreconcile.azure.catalogue import problems
+    from asoreconcile.azure.reconcile.model import annotation_table
+
+    made = []
+    for module in (problems, annotation_table):
+        monkeypatch.setattr(module, "closest", lambda *_, **__: made.append(1) or [])
+    review()
+    return len(made)
+
+
+@pytest.mark.parametrize("count", [500, 4000])
+@pytest.mark.parametrize("which", ["annotations", "dropped fields"])
+def test_th7_a_review_does_a_bounded_number_of_dear_things(
+    admission, monkeypatch, which, count
+):
+    notes = {f"asoreconcile/x{n}": "y" for n in range(count)}
+    if which == "dropped fields":
+        lost = {f"lost{n}": 1 for n in range(count)}
+        written = {"apiVersion": f"{VNET.group}/{VNET.version}", "kind": VNET.kind}
+        notes = {LAST_APPLIED: json.dumps({**written, "spec": lost})}
+    asked = request(RIGHT, annotations=notes)
+    looks = looks_made_by(monkeypatch, lambda: admission.validate(asked))
+    assert 0 < looks <= 200

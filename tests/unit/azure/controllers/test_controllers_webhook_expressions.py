@@ -73,3 +73,20 @@ def test_all_versions_need_somebody_who_converts():
 
     assert result.exit_code == 2
     assert "--all-versions needs --webhook-port" in result.stderr
+
+
+def test_wh12_the_share_of_a_namespace_is_not_for_reviews_that_name_it():
+    charged = []
+
+    class Counts:
+        def ask(self, request, *, namespace):
+            charged.append(namespace)
+            raise EngineBusyError("expressions")
+
+    counting = Expressions(Counts(), clock=FakeClock())
+    one = {"name": "out", "key": "k", "value": "self.metadata.name"}
+    spec = {"operatorSpec": {"configMapExpressions": [one]}}
+    for namespace in ("victim", "another"):
+        obj = {"metadata": {"name": "x", "namespace": namespace}, "spec": spec}
+        assert expression_problems(counting, VNET, obj) == []
+    assert set(charged) == {".reviews"}
