@@ -23,7 +23,10 @@ from asoreconcile.azure.reconcile.scope.shared_dependencies import (
     ConnectionResolver,
     SharedDependencies,
 )
-from asoreconcile.azure.reconcile.state.dependency_index import DependencyIndex
+from asoreconcile.azure.reconcile.state.dependency_index import (
+    DependencyIndex,
+    named_by,
+)
 from asoreconcile.azure.reconcile.state.exported_objects import ExportedObjects
 from asoreconcile.azure.reconcile.state.sync_metrics import SyncMetrics
 from asoreconcile.azure.reconcile.state.waiting import Waiting
@@ -97,6 +100,7 @@ def shared_dependencies(
         waiting=waiting,
         wake_children=wake_children,
         exported=exported,
+        children_of=partial(named_by, dependents),
         export_loop=dependents.export_loop,
         leads_to=dependents.leads_to,
         why_secrets_unchecked=_secret_access(

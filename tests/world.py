@@ -43,6 +43,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
 from asoreconcile.azure.reconcile.model.conditions import find_ready
 from asoreconcile.azure.reconcile.model.decisions import IN_PROGRESS_PRIORITY
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
+from asoreconcile.azure.reconcile.model.owner import owner_target
 from asoreconcile.azure.reconcile.model.policy import Policy
 from asoreconcile.azure.reconcile.model.protection import DELETION_PROTECTION_ROW
 from asoreconcile.azure.reconcile.model.record_key import RecordKey
@@ -238,6 +239,7 @@ class World:
             why_secrets_unchecked=lambda _version, _obj: "",
             is_granted=lambda _kind, _namespace, _arm_id: False,
             wake_children=lambda _node: None,
+            children_of=self._children_of,
             waiting=Waiting(),
             export_loop=lambda _node: (),
             leads_to=lambda _start, _goal: False,
@@ -288,6 +290,14 @@ class World:
     def kinds(self) -> dict[GroupKind, KindRuntime]:
         """Return the installed kinds."""
         return dict(self._kinds)
+
+    def _children_of(self, owner: ObjectReference) -> list[ObjectReference]:
+        return [
+            ObjectReference(group_kind, key_of(obj))
+            for group_kind in self.kinds()
+            for version, obj in self._objects_of(group_kind)
+            if owner_target(version, obj) == owner
+        ]
 
     def _objects_of(
         self, group_kind: GroupKind

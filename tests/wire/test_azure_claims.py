@@ -348,14 +348,59 @@ def test_an_owner_object_can_be_replaced_by_another_of_the_same_id(world):
     assert "change it back" in world.ready(network)["message"]
     world.apply(owned_by("other"))
     world.run_once(network)
-    assert world.azure.journal == []
+    world.run_once(network)
     named = world.read(network)
-    (reference,) = owner_references(named)
-    assert reference["uid"] == labels(named)[OWNER_UID] == uid_of(world.read(other))
+    # The former owner stays named beside it while the new one only reads.
+    former, new = (uid_of(world.read(one)) for one in (resource_group(), other))
+    assert {one["uid"] for one in owner_references(named)} == {former, new}
+    assert labels(named)[OWNER_UID] == former
     assert ALLOW_OWNER_CHANGE not in annotations(named)
     assert world.settle(network)["status"]["id"] == network_id(world, "vnet")
     with pytest.raises(InvalidError, match=ALLOW_OWNER_CHANGE):
         world.apply(owned_by("rg"))
+    # The children were given to it so that they stay.
+    world.delete(resource_group())
+    world.run(resource_group())
+    message = world.ready(resource_group())["message"]
+    assert "ResourceGroup default/other" in message
+    assert "VirtualNetwork default/vnet" in message
+    world.annotate(other, **{RECONCILE_POLICY: None})
+    world.run(resource_group())
+    assert world.settle(other)
+    assert world.settle(resource_group()) is None
+    world.settle(network)
+    named = world.read(network)
+    (reference,) = owner_references(named)
+    assert reference["uid"] == labels(named)[OWNER_UID] == new
+    assert world.requests("DELETE") == []
+
+
+def test_a_child_is_kept_by_its_new_owner_before_that_one_has_an_id(world):
+    network = world.settled(virtual_network())
+    other = resource_group("other", azureName="rg")
+    world.apply(other)
+    world.run(other)
+    assert "VirtualNetwork default/vnet" in world.ready(other)["message"]
+    world.annotate(network, **{ALLOW_OWNER_CHANGE: "true"})
+    world.run(network)
+    world.apply(owned_by("other"))
+    world.run_once(network)
+    uids = {one["uid"] for one in owner_references(world.read(network))}
+    assert uids == {uid_of(world.read(one)) for one in (resource_group(), other)}
+
+
+def test_what_the_collector_deletes_with_its_former_owner_stays_in_azure(world):
+    """The edit and the deletion of the former owner come at once."""
+    network = world.settled(virtual_network())
+    world.settle(resource_group("other", azureName="rg"))
+    world.apply(resource_group("other", azureName="rg"))
+    world.annotate(network, **{ALLOW_OWNER_CHANGE: "true"})
+    world.run(network)
+    world.apply(owned_by("other"))
+    world.delete(resource_group())
+    world.delete(network)
+    assert world.settle(network) is None
+    assert world.requests("DELETE") == []
 
 
 def test_the_key_may_be_rotated_in_the_middle_of_a_reconcile(world):

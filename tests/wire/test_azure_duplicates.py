@@ -14,7 +14,9 @@ from asoreconcile.azure.catalogue.storage_codec import SingleVersionCodec
 from asoreconcile.azure.reconcile.model.annotations import (
     CLAIM,
     CLAIM_FACTS,
+    DELETES_DECLARED,
     FINALIZER,
+    PAUSED,
     RECONCILE_POLICY,
     RESOURCE_ID,
 )
@@ -156,25 +158,81 @@ def test_the_deletion_of_who_waits_leaves_the_resource(world, pair):
     assert deletes(world) == 1
 
 
-def test_a_deleted_object_hands_over_to_one_of_its_namespace(world, pair):
+@pytest.mark.parametrize("policy", ["adopt", "fail", "adopt-if-same"])
+def test_a_deleted_object_hands_over_before_it_goes(world, pair, policy):
+    """By agreement: the heir is not asked what it does with a resource that exists."""
     manager, waiting = pair
     world.settle(manager)
+    world.annotate(waiting, **{IF_EXISTS: policy})
     world.run(waiting)
     assert blocked(world, waiting, manager)
     world.delete(manager)
+    world.run(manager)
+    ready = world.ready(manager)
+    assert ready["reason"] == "HandingOver"
+    assert f"VirtualNetwork {key_of(world.read(waiting))}" in ready["message"]
+    assert told(world, waiting, "TakesOver") == []
+    # It is woken by the agreement.
+    going = ObjectReference(gvk_of(manager).group_kind, key_of(manager))
+    assert [n.key for n in world.operator.waiting.behind(going)] == [key_of(waiting)]
+    before = puts(world)
+    world.restart()
+    assert world.settle(waiting)
+    assert puts(world) == before + 1
+    assert standing(world, waiting) is PutAnswers.ACCEPTED
     assert world.settle(manager) is None
     assert deletes(world) == 0
     ((*_, text),) = told(world, manager, "NotDeletedInAzure")
     assert f"VirtualNetwork {key_of(world.read(waiting))}" in text
     ((*_, text),) = told(world, waiting, "TakesOver")
     assert f"VirtualNetwork default/{key_of(manager).name} is deleted" in text
-    # It is woken by the end of the other one.
-    gone = ObjectReference(gvk_of(manager).group_kind, key_of(manager))
-    before = puts(world)
-    assert world.settle(waiting)
-    assert puts(world) == before + 1
-    assert standing(world, waiting) is PutAnswers.ACCEPTED
-    assert world.operator.waiting.behind(gone) == []
+
+
+def test_a_deletion_says_what_its_heir_lacks(world, pair):
+    manager, waiting = pair
+    world.settle(manager)
+    world.annotate(waiting, **{PAUSED: "true"})
+    world.delete(manager)
+    world.run(manager)
+    assert "which is paused" in world.ready(manager)["message"]
+    world.annotate(waiting, **{PAUSED: None})
+    world.azure.faults.answer(
+        "PUT", "shared", 403, code="RequestDisallowedByPolicy", times=9
+    )
+    world.run(waiting)
+    world.run(waiting)
+    world.run(manager)
+    assert "RequestDisallowedByPolicy" in world.ready(manager)["message"]
+    assert deletes(world) == 0
+    # An heir that only reads is none: the deletion is a deletion.
+    world.annotate(waiting, **{RECONCILE_POLICY: "skip"})
+    assert world.settle(manager) is None
+    assert deletes(world) == 1
+
+
+def test_an_heir_that_is_deleted_too_leaves_the_deletion_to_the_first(world, pair):
+    manager, waiting = pair
+    world.settle(manager)
+    world.run(waiting)
+    for obj in pair:
+        world.delete(obj)
+    for obj in (waiting, manager):
+        assert world.settle(obj) is None
+    assert deletes(world) == 1
+
+
+def test_an_heir_that_was_agreed_on_and_goes_deletes_nothing(world, pair):
+    manager, waiting = pair
+    world.settle(manager)
+    world.run(waiting)
+    world.delete(manager)
+    world.run(manager)
+    world.run_once(waiting)
+    world.delete(waiting)
+    assert world.settle(waiting) is None
+    assert deletes(world) == 0
+    assert world.settle(manager) is None
+    assert deletes(world) == 1
 
 
 def counted(world, **changes):
@@ -199,7 +257,6 @@ def test_before_a_delete_a_watch_that_is_behind_is_not_believed(
     world.run_once(manager, operator=operator)
     assert deletes(world) == (0 if is_lagging else 1)
     assert counts["rivals"] == (1 if is_lagging else 0)
-    assert bool(told(world, waiting, "TakesOver")) is is_lagging
 
 
 def test_before_a_delete_an_object_that_cannot_be_converted_counts(world, pair):
@@ -216,7 +273,8 @@ def test_before_a_delete_an_object_that_cannot_be_converted_counts(world, pair):
         return read(stored)
 
     with mock.patch.object(SingleVersionCodec, "read", lambda _form, one: broken(one)):
-        world.settle(first)
+        world.run(first)
+    assert world.ready(first)["reason"] == "HandingOver"
     assert deletes(world) == 0
 
 
@@ -303,6 +361,32 @@ def test_before_a_delete_the_policy_of_another_namespace_is_read(
     assert deletes(world) == deleted
 
 
+@pytest.mark.parametrize("code", [401, 403, 404])
+def test_a_stranger_that_cannot_read_the_resource_holds_no_deletion(world, pair, code):
+    manager, _ = pair
+    world.delete(pair[1])
+    world.settle(manager)
+    world.apply(elsewhere(world))
+    world.azure.faults.answer("GET", "shared", code, code="Refused", times=9)
+    world.delete(manager)
+    assert world.settle(manager) is None
+    assert deletes(world) == 1
+
+
+def test_an_administrator_ends_what_another_namespace_holds(world, pair):
+    manager, _ = pair
+    world.delete(pair[1])
+    world.settle(manager)
+    world.apply(elsewhere(world))
+    world.delete(manager)
+    world.run(manager)
+    assert f'{DELETES_DECLARED}: "true"' in world.ready(manager)["message"]
+    allowed = {"metadata": {"annotations": {DELETES_DECLARED: "true"}}}
+    world.client.patch(NAMESPACES, ObjectKey("", "default"), allowed)
+    assert world.settle(manager) is None
+    assert deletes(world) == 1
+
+
 def test_the_other_way_out_leaves_the_resource_to_the_other_namespace(world, pair):
     manager, _ = pair
     world.delete(pair[1])
@@ -334,6 +418,31 @@ def test_who_waits_takes_over_when_the_manager_lets_go(world, pair, way):
     before = puts(world)
     assert world.settle(waiting)
     assert puts(world) == before + 1
+
+
+@pytest.mark.parametrize("is_observed", [False, True])
+def test_who_let_go_does_not_oust_the_one_that_took_over(world, pair, is_observed):
+    first, second = pair
+    world.settle(first)
+    world.run(second)
+    world.annotate(first, **{RECONCILE_POLICY: "skip"})
+    world.settle(second)
+    if is_observed:
+        world.settle(first)
+        assert standing(world, first) is PutAnswers.NONE
+    world.annotate(first, **{RECONCILE_POLICY: None})
+    before = puts(world)
+    world.run(first)
+    world.run(first)
+    assert blocked(world, first, second)
+    assert puts(world) == before
+    # Nobody has the id any more: it is deleted by the one that had let go.
+    world.annotate(second, **{RECONCILE_POLICY: "detach-on-delete"})
+    world.delete(second)
+    assert world.settle(second) is None
+    world.delete(first)
+    assert world.settle(first) is None
+    assert deletes(world) == 1
 
 
 def test_who_let_go_and_comes_back_waits_for_the_one_that_took_over(world, pair):

@@ -12,8 +12,9 @@ from asoreconcile.azure.non_arm.owner_in_azure import require_gone
 from asoreconcile.azure.non_arm.resource import ExternalResource
 from asoreconcile.azure.reconcile.engine.object_reconciler import ObjectReconciler
 from asoreconcile.azure.reconcile.engine.plan import Step
-from asoreconcile.azure.reconcile.engine.reconciler import STEPS, first_step
-from asoreconcile.azure.reconcile.identity.claim import require_valid, restore_owner
+from asoreconcile.azure.reconcile.engine.reconciler import STEPS, first_step, name_owner
+from asoreconcile.azure.reconcile.identity.claim import require_valid
+from asoreconcile.azure.reconcile.identity.owner_change import restore_owner
 from asoreconcile.azure.reconcile.model.decisions import ReconcileOutcome, Succeeded
 from asoreconcile.azure.reconcile.policies.checks import annotate_success, check_usable
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
@@ -36,7 +37,8 @@ class ExternalReconciler(ObjectReconciler):
             Step.DELETE: self._delete,
             Step.RELEASE: self._release,
         }
-        return steps[first_step(scope)](scope)
+        step = first_step(scope)
+        return name_owner(scope, step) or steps[step](scope)
 
     def forget(self, key: ObjectKey) -> None:
         """Remove the state of an object that no longer exists. Does not block."""

@@ -10,6 +10,8 @@ from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass, u
 from asoreconcile.azure.reconcile.engine.object_reconciler import ObjectReconciler
 from asoreconcile.azure.reconcile.engine.plan import Step, plan
 from asoreconcile.azure.reconcile.identity.claim import claim, restore_id
+from asoreconcile.azure.reconcile.identity.owner_change import name_beside
+from asoreconcile.azure.reconcile.identity.recorded_claim import let_go
 from asoreconcile.azure.reconcile.model import annotation_table
 from asoreconcile.azure.reconcile.model.annotation_bounds import why_unreadable
 from asoreconcile.azure.reconcile.model.annotations import (
@@ -29,6 +31,7 @@ from asoreconcile.azure.reconcile.model.conditions import (
 from asoreconcile.azure.reconcile.model.decisions import (
     ReadAfter,
     ReconcileOutcome,
+    Requeue,
     Stop,
 )
 from asoreconcile.azure.reconcile.model.existence import is_observing
@@ -54,7 +57,17 @@ class ArmReconciler(ObjectReconciler):
 
     def run(self, scope: ReconcileScope) -> ReconcileOutcome:
         """Run the planned step."""
-        return STEPS[first_step(scope)](scope)
+        step = first_step(scope)
+        return name_owner(scope, step) or STEPS[step](scope)
+
+
+def name_owner(scope: ReconcileScope, step: Step) -> Requeue | None:
+    """Name a new owner before the step, so that the garbage collector keeps the object.
+
+    Return None if nothing is written.
+    """
+    is_ours = step not in {Step.LEAVE, Step.PAUSE, Step.CLAIM}
+    return name_beside(scope) if is_ours else None
 
 
 def first_step(scope: ReconcileScope) -> Step:
@@ -151,6 +164,7 @@ _LOGGED = {
 
 def _observe(scope: ReconcileScope) -> ReconcileOutcome:
     scope.permit = _forbid
+    let_go(scope)
     return settle(scope, ReadAfter.NOTHING)
 
 

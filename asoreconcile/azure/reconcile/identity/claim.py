@@ -9,7 +9,7 @@ until everything that the spec needs exists (owner, references, Secrets, ConfigM
 and while another object manages the id (`duplicates`).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, nullcontext, suppress
 from functools import partial
 from types import MappingProxyType
@@ -25,22 +25,19 @@ from asoreconcile.azure.reconcile.identity.identity import (
     is_from_config,
     names_another,
 )
+from asoreconcile.azure.reconcile.identity.owner_change import renamed_owner, written
 from asoreconcile.azure.reconcile.identity.recorded_claim import recorded
 from asoreconcile.azure.reconcile.model.annotations import (
-    ALLOW_OWNER_CHANGE,
     AZURE_NAME_FROM_CONFIG,
     CLAIM,
     CLAIM_FACTS,
     FINALIZER,
     LATEST_RECONCILED_GENERATION,
     OPERATOR_NAMESPACE,
-    OWNER_GROUP_KIND,
-    OWNER_NAME,
-    OWNER_UID,
     RESOURCE_ID,
     build_label,
 )
-from asoreconcile.azure.reconcile.model.decisions import IN_PROGRESS_PRIORITY, Requeue
+from asoreconcile.azure.reconcile.model.decisions import Requeue
 from asoreconcile.azure.reconcile.model.existence import note_of_claim
 from asoreconcile.azure.reconcile.model.owner import (
     Owner,
@@ -61,7 +58,6 @@ from asoreconcile.base.objects import (
     owner_references,
     spec,
     status,
-    uid_of,
 )
 from asoreconcile.kube.event_correlator import EventType
 from asoreconcile.kube.finalizers import has_finalizer
@@ -158,39 +154,6 @@ def _lost_id(made: str, seen: str) -> ConditionError:
         f"annotation {RESOURCE_ID} is missing, and {error}; if {seen} is not this "
         f"object's, set the annotation to {made}"
     )
-
-
-def restore_owner(scope: ReconcileScope, owner: Owner | None) -> Requeue | None:
-    """Write the owner reference again if the owner is another object than at the claim.
-
-    The spec may name another object now, or another object may have taken the owner's
-    name. Return None if the owner is the same.
-
-    The reference is written before any request to Azure, so that the garbage collector
-    knows the owner. Raises ConditionError `Failed` if the ARM id differs under this
-    owner.
-    """
-    patcher, obj = scope.patcher, scope.patcher.obj
-    meta = renamed_owner(labels(obj), owner_references(obj), owner)
-    if meta is None:
-        return None
-    if patcher.version.is_arm:
-        identify(scope, owner)
-    if patcher.annotations.get(ALLOW_OWNER_CHANGE):
-        meta["annotations"] = {ALLOW_OWNER_CHANGE: None}
-    scope.log.info("Naming the new owner", reason=meta["labels"][OWNER_UID])
-    scope.patcher.write_shared(meta)
-    return written(scope)
-
-
-def written(scope: ReconcileScope) -> Requeue:
-    """End a reconcile after a write that must be stored before any request to Azure.
-
-    The next reconcile starts at once, from the object that was written.
-    """
-    now = scope.operator.clock.monotonic()
-    scope.memory.recent_writes.note(scope.patcher.obj, at=now)
-    return Requeue(0.0, priority=IN_PROGRESS_PRIORITY)
 
 
 def _metadata(
@@ -305,29 +268,6 @@ def claim_metadata(
             **owner_labels(owner),
             **build_label(build),
         },
-    }
-
-
-def renamed_owner(
-    labels: Mapping[str, str],
-    owner_references: Sequence[JsonObject],
-    owner: Owner | None,
-) -> JsonObject | None:
-    """Return the metadata that names the present owner; None if the owner is the same
-    as at the claim. Pure.
-
-    The label from the claim decides, not the owner reference: if a user has removed the
-    reference, it stays removed.
-    """
-    named = labels.get(OWNER_UID)
-    uid = None if owner is None or owner.obj is None else uid_of(owner.obj)
-    if not named or named == uid:
-        return None
-    former = dict.fromkeys((OWNER_NAME, OWNER_GROUP_KIND, OWNER_UID))
-    others = [one for one in owner_references if one.get("uid") != named]
-    return {
-        "labels": {**former, **owner_labels(owner)},
-        "ownerReferences": with_owner_reference(others, owner),
     }
 
 

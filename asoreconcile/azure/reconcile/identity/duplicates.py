@@ -8,7 +8,7 @@ claimed nothing manages nothing. An object that only reads (`skip`, `observe`) m
 an id.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import attrs
 
@@ -23,7 +23,12 @@ from asoreconcile.azure.reconcile.model.annotations import (
     RECONCILE_POLICY,
     RESOURCE_ID,
 )
-from asoreconcile.azure.reconcile.model.claim_record import ClaimRecord, claim_of
+from asoreconcile.azure.reconcile.model.claim_record import (
+    NO_FACTS,
+    ClaimFacts,
+    ClaimRecord,
+    claim_of,
+)
 from asoreconcile.azure.reconcile.model.existence import (
     IfExists,
     is_undecided,
@@ -31,6 +36,7 @@ from asoreconcile.azure.reconcile.model.existence import (
 )
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.model.policy import policy_of
+from asoreconcile.azure.reconcile.model.protection import names_of
 from asoreconcile.azure.reconcile.model.standing import (
     ALREADY_MANAGED,
     Standing,
@@ -66,7 +72,7 @@ class Rival:
     """Another object that writes and declares an id as its own.
 
     rank: rank of its claim; None if it has no claim. is_leaving: whether the object is
-    being deleted. standing: its standing towards the id.
+    being deleted. standing: its standing towards the id. claim: its recorded claim.
     """
 
     node: ObjectReference
@@ -74,6 +80,12 @@ class Rival:
     rank: Rank | None
     is_leaving: bool = False
     standing: Standing = Standing.NEVER
+    claim: ClaimRecord | None = None
+
+    @property
+    def facts(self) -> ClaimFacts:
+        """Return the facts of its recorded claim."""
+        return NO_FACTS if self.claim is None else self.claim.facts
 
 
 def age_of(obj: JsonObject) -> Age:
@@ -144,20 +156,35 @@ def id_outside_arm(obj: JsonObject) -> str:
 
 
 def already_managed(
-    arm_id: str, manager: ObjectReference, *, namespace: str
+    arm_id: str,
+    manager: ObjectReference,
+    *,
+    namespace: str,
+    children: Sequence[ObjectReference] = (),
+    is_leaving: bool = False,
 ) -> ConditionError:
     """Return the condition of an object whose id another object manages.
 
-    namespace: namespace of the object.
+    namespace: namespace of the object. children: objects whose spec names the manager
+    as their owner. is_leaving: whether the manager is being deleted.
     """
     kind, key = manager.group_kind.kind, manager.key
-    hand_over = (
-        f"delete {key}: then this object takes over, and nothing is deleted in Azure"
-        if key.namespace == namespace
-        else f"set {RECONCILE_POLICY} to detach-on-delete on {key} and delete it"
-    )
+    if key.namespace != namespace:
+        hand_over = f"set {RECONCILE_POLICY} to detach-on-delete on {key} and delete it"
+    elif children:
+        hand_over = (
+            f"let {names_of(children)} name this object in spec.owner, and then delete "
+            f"{key}: this object takes over before it goes. What still names {key} as "
+            "its owner is deleted with it, also in Azure"
+        )
+    else:
+        hand_over = (
+            f"delete {key}: this object takes over before it goes, and nothing is "
+            "deleted in Azure"
+        )
+    claimed = "is being deleted" if is_leaving else "claimed it first"
     return ConditionError(
-        f"{arm_id} is managed by {kind} {key}, which claimed it first: nothing is sent "
+        f"{arm_id} is managed by {kind} {key}, which {claimed}: nothing is sent "
         "to Azure for this object. Delete this object, which deletes nothing in Azure; "
         f"or set {RECONCILE_POLICY} to skip on it, if it is only to read; or "
         f"{hand_over}",
@@ -181,7 +208,13 @@ def require_sole(
     """
     found, rivals = look_around(operator, version, obj, arm_id, claim)
     if found is not None:
-        raise already_managed(arm_id, found.node, namespace=key_of(obj).namespace)
+        raise already_managed(
+            arm_id,
+            found.node,
+            namespace=key_of(obj).namespace,
+            children=operator.children_of(found.node),
+            is_leaving=found.is_leaving,
+        )
     return rivals
 
 
@@ -207,16 +240,59 @@ def look_around(
     rivals = rivals_of(operator, obj, arm_id, kind, is_delete=is_delete)
     # Most objects have no rivals, and need no rank.
     mine = _rank(version, obj, arm_id, claim) if rivals else None
-    found = manager_among(mine, rivals)
+    found = _manager(obj, mine, claim, rivals, is_delete=is_delete)
     if found is not None and kind is None:
         # It may have gone before the waiting object was recorded: look once more.
         operator.waiting.note(me, found.node)
         rivals = rivals_of(operator, obj, arm_id, is_delete=is_delete)
-        found = manager_among(mine, rivals)
+        found = _manager(obj, mine, claim, rivals, is_delete=is_delete)
     # Also if none was found before: an earlier reconcile may have waited.
     if found is None:
         operator.waiting.forget(me)
     return found, rivals
+
+
+def _manager(
+    obj: JsonObject,
+    mine: Rank | None,
+    claim: ClaimRecord | None,
+    rivals: Sequence[Rival],
+    *,
+    is_delete: bool,
+) -> Rival | None:
+    uid = uid_of(obj)
+    for rival in rivals:
+        if has_taken_over(rival, uid, claim):
+            # While its PUT is open, a deleted object waits for the answer.
+            if rival.standing is Standing.MANAGES:
+                return rival
+            if rival.standing is Standing.PERHAPS and not is_delete:
+                return rival
+    if is_delete:
+        over = () if claim is None else claim.facts.over
+        return manager_among(mine, [r for r in rivals if uid_of(r.obj) not in over])
+    return manager_among(mine, [r for r in rivals if not yields_to(r, uid, claim)])
+
+
+def has_taken_over(rival: Rival, uid: str, claim: ClaimRecord | None) -> bool:
+    """Return whether a rival has taken the id over from an object. Pure.
+
+    uid, claim: of the object.
+    """
+    if rival.claim is None or uid not in rival.facts.over:
+        return False
+    is_mutual = claim is not None and uid_of(rival.obj) in claim.facts.over
+    return not is_mutual or (claim is not None and claim.at < rival.claim.at)
+
+
+def yields_to(rival: Rival, uid: str, claim: ClaimRecord | None) -> bool:
+    """Return whether a rival does not keep an object from the id: it hands over to the
+    object, or has let go. Pure.
+
+    uid, claim: of the object.
+    """
+    is_giving = rival.is_leaving and rival.facts.heir == uid
+    return is_giving or (claim is not None and uid_of(rival.obj) in claim.facts.over)
 
 
 def rivals_of(
@@ -256,7 +332,8 @@ def rivals_of(
             node = ObjectReference(version.group_kind, key_of(other))
             rank = _rank(version, other, arm_id, claim)
             standing = standing_of(other, arm_id, claim)
-            rivals.append(Rival(node, other, rank, is_deleting(other), standing))
+            is_leaving = is_deleting(other)
+            rivals.append(Rival(node, other, rank, is_leaving, standing, claim))
     return rivals
 
 

@@ -4,7 +4,7 @@ The record decides which of several objects manages an id (`duplicates`), whethe
 deletion sends a DELETE, and whether the spec may still name another resource.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from http import HTTPStatus
 
@@ -13,9 +13,17 @@ import attrs
 from asoreconcile.azure.arm import ids
 from asoreconcile.azure.arm.credentials import CredentialError
 from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
-from asoreconcile.azure.reconcile.identity.duplicates import require_sole
+from asoreconcile.azure.reconcile.identity.duplicates import (
+    Rival,
+    has_taken_over,
+    require_sole,
+    rivals_of,
+    writes,
+    yields_to,
+)
 from asoreconcile.azure.reconcile.model.annotations import EXISTENCE
 from asoreconcile.azure.reconcile.model.claim_record import (
+    NO_FACTS,
     ClaimFacts,
     ClaimRecord,
     PutAnswers,
@@ -33,6 +41,10 @@ from asoreconcile.azure.reconcile.model.standing import is_taken_over
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.state.memory import ObjectMemory
 from asoreconcile.base.errors import AsoreconcileError, RetryError
+from asoreconcile.base.objects import uid_of
+
+# A record has a bound.
+_MOST_OVER = 8
 
 
 def recorded(scope: ReconcileScope, arm_id: str) -> dict[str, str]:
@@ -43,6 +55,7 @@ def recorded(scope: ReconcileScope, arm_id: str) -> dict[str, str]:
     """
     patcher, operator, before = scope.patcher, scope.operator, scope.claim
     memory = scope.memory
+    facts, latest = NO_FACTS, ""
     own, inherited = patcher.annotations, scope.namespace_annotations
     may_write = scope.may_write and not will_observe(own, inherited)
     if may_write:
@@ -50,6 +63,8 @@ def recorded(scope: ReconcileScope, arm_id: str) -> dict[str, str]:
         # An object that loses by this claim is woken by the event of its write.
         for rival in rivals:
             operator.waiting.note(rival.node, patcher.node)
+        if before is None or before.answers is not PutAnswers.ACCEPTED:
+            facts, latest = _taken_over(scope, arm_id, rivals)
     # Of an object that had no record another operator may have sent a PUT.
     is_new = before is None and not patcher.arm_id and not memory.was_put
     knows_answers = is_new or scope.manages_nothing
@@ -63,8 +78,69 @@ def recorded(scope: ReconcileScope, arm_id: str) -> dict[str, str]:
         is_taken_over=is_taken_over(patcher.obj, arm_id),
         now=operator.clock.now(),
     )
+    if facts.over:
+        have = after.facts
+        over = (*have.over, *(one for one in facts.over if one not in have.over))
+        given = have.was_given or facts.was_given
+        facts = attrs.evolve(have, over=over[-_MOST_OVER:], was_given=given)
+        # Later than theirs, also if the clock was set back: the later one counts.
+        after = attrs.evolve(after.later_than(latest), facts=facts)
     memory.knows_answers = knows_answers
     return _noted(scope, after)
+
+
+def _taken_over(
+    scope: ReconcileScope, arm_id: str, rivals: Sequence[Rival]
+) -> tuple[ClaimFacts, str]:
+    """Return which objects lose the id by a claim of this one, and the time of the last
+    of their claims: those that hand over to it, and those that managed it and only read
+    now.
+    """
+    operator, obj = scope.operator, scope.patcher.obj
+    uid = uid_of(obj)
+    given = [one for one in rivals if yields_to(one, uid, None)]
+    left = [
+        one
+        for one in rivals_of(operator, obj, arm_id, with_readers=True)
+        if one.standing.manages and not writes(operator, one.obj)
+    ]
+    for one in left:  # so that it finds out
+        operator.waiting.note(one.node, scope.patcher.node)
+    lost = (*given, *left)
+    latest = max((one.claim.at for one in lost if one.claim), default="")
+    over = tuple(uid_of(one.obj) for one in lost)
+    return ClaimFacts(over=over, was_given=bool(given)), latest
+
+
+def let_go(scope: ReconcileScope) -> None:
+    """Record that another object has taken the id over while this one only read.
+
+    The note is written with the next write of metadata. Raises as `rivals_of`.
+    """
+    claim, patcher, operator = scope.claim, scope.patcher, scope.operator
+    if claim is None or claim.answers is not PutAnswers.ACCEPTED:
+        return
+    uid = uid_of(patcher.obj)
+    for rival in rivals_of(operator, patcher.obj, claim.arm_id, with_readers=True):
+        if has_taken_over(rival, uid, claim) and rival.standing.manages:
+            scope.log.info("Another object has taken over", by=str(rival.node))
+            facts = ClaimFacts(has_let_go=True)
+            after = attrs.evolve(claim, answers=PutAnswers.NONE, facts=facts)
+            patcher.annotate(_noted(scope, after))
+            return
+
+
+def agree(scope: ReconcileScope, arm_id: str, heir: Rival) -> None:
+    """Record that a deleted object hands its resource over to another one.
+
+    At most one write. Raises GoneError.
+    """
+    claim = scope.claim or new_claim(
+        arm_id, scope.operator.clock.now(), PutAnswers.ACCEPTED
+    )
+    if claim.facts.heir != uid_of(heir.obj):
+        facts = attrs.evolve(claim.facts, heir=uid_of(heir.obj))
+        scope.patcher.record(_noted(scope, attrs.evolve(claim, facts=facts)))
 
 
 def _noted(scope: ReconcileScope, claim: ClaimRecord) -> dict[str, str]:

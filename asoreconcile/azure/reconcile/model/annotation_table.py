@@ -15,11 +15,12 @@ from asoreconcile.azure.catalogue.suggestions import closest
 from asoreconcile.azure.reconcile.model import annotations as names
 from asoreconcile.azure.reconcile.model.annotation_row import Annotation, Stated
 from asoreconcile.azure.reconcile.model.annotations import is_operators_own
-from asoreconcile.azure.reconcile.model.existence import IF_EXISTS_ROW
+from asoreconcile.azure.reconcile.model.existence import IF_EXISTS_ROW, TAKES_OVER_ROW
 from asoreconcile.azure.reconcile.model.instructions import (
     ALLOW_OWNER_CHANGE_ROW,
     CANCEL_SUBSCRIPTION_ROW,
     CREDENTIAL_FROM_ROW,
+    DELETES_DECLARED_ROW,
     EXPORTS_AS_CREDENTIALS_ROW,
     LOGINS_AS_VALUES_ROW,
     ROTATE_ROW,
@@ -70,6 +71,8 @@ _ROWS: tuple[AnyAnnotation, ...] = (
     ALLOWED_TYPES_ROW,
     EXPORTS_AS_CREDENTIALS_ROW,
     LOGINS_AS_VALUES_ROW,
+    DELETES_DECLARED_ROW,
+    TAKES_OVER_ROW,
     CANCEL_SUBSCRIPTION_ROW,
     PLACEHOLDERS_ROW,
 )

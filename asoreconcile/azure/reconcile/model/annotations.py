@@ -30,6 +30,8 @@ CANCEL_SUBSCRIPTION = OWN_PREFIX + "cancel-subscription"
 
 # Annotations of a Namespace that its administrator writes.
 ALLOWED_SCOPES = OWN_PREFIX + "allowed-scopes"
+TAKES_OVER = OWN_PREFIX + "takes-over"
+DELETES_DECLARED = OWN_PREFIX + "deletes-what-others-declare"
 ALLOWED_TYPES = OWN_PREFIX + "allowed-types"
 EXPORTS_AS_CREDENTIALS = OWN_PREFIX + "exports-as-credentials"
 # Of a Namespace: "true" lets a resource read a Secret that holds a login.

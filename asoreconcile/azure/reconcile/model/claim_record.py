@@ -9,8 +9,9 @@ Only `model.standing` decides from them. Pure.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import Enum
+from typing import Self
 
 import attrs
 
@@ -60,16 +61,18 @@ class ClaimFacts:
     there now was made by that PUT. has_let_go: whether the object managed the resource
     until another one took it over. over: uids of the objects whose claims ended with
     this one. heir: uid of the object that a deleted object has agreed to hand over to,
-    or "".
+    or "". was_given: whether the resource was handed over to this object, so that
+    nothing is asked before its first PUT.
     """
 
     was_absent: bool = False
     has_let_go: bool = False
     over: tuple[str, ...] = ()
     heir: str = ""
+    was_given: bool = False
 
 
-_NO_FACTS = ClaimFacts()
+NO_FACTS = ClaimFacts()
 
 
 @attrs.frozen
@@ -81,7 +84,14 @@ class ClaimRecord:
     arm_id: str
     at: str
     answers: PutAnswers
-    facts: ClaimFacts = _NO_FACTS
+    facts: ClaimFacts = NO_FACTS
+
+    def later_than(self, at: str) -> Self:
+        """Return the same claim, made later than another one. at: its time, or ""."""
+        if self.at > at:
+            return self
+        then = datetime.fromisoformat(at) + timedelta(microseconds=1)
+        return attrs.evolve(self, at=then.strftime(_TIME))
 
     def dumps(self, uid: str, key: RecordKey) -> str:
         """Return the value of the first annotation. uid: the object's uid."""
@@ -291,6 +301,7 @@ def _facts(
         has_let_go=bool(found.get("has_let_go")),
         over=tuple(map(str, found.get("over") or ())),
         heir=str(found.get("heir") or ""),
+        was_given=bool(found.get("was_given")),
     )
 
 

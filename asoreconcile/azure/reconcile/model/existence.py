@@ -9,12 +9,14 @@ from collections.abc import Mapping
 from enum import Enum
 
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
-from asoreconcile.azure.reconcile.model.annotation_row import Annotation, choice
+from asoreconcile.azure.reconcile.model.annotation_row import Annotation, Whose, choice
 from asoreconcile.azure.reconcile.model.annotations import (
     EXISTENCE,
     OWN_PREFIX,
     RESOURCE_ID,
+    TAKES_OVER,
 )
+from asoreconcile.azure.reconcile.model.switches import Switch, is_on
 
 IF_EXISTS = OWN_PREFIX + "if-exists"
 ALREADY_EXISTS = "AlreadyExists"
@@ -37,14 +39,30 @@ class IfExists(Enum):
 
 IF_EXISTS_ROW: Annotation[IfExists] = Annotation(
     IF_EXISTS,
-    says="what happens if the resource is there before the object; asked once, when "
-    "the object is created",
+    says="what happens if the resource is there before the object; asked before each "
+    "PUT until Azure has accepted one",
     values="`adopt`, `adopt-if-same`, `observe` or `fail`",
     section="#a-resource-that-is-there-before-the-object",
     effect="a resource that is there is left alone",
     parse=choice(IfExists),
     # Its author meant to forbid something.
     if_wrong=IfExists.FAIL,
+)
+
+
+TAKES_OVER_ROW: Annotation[Switch] = Annotation(
+    TAKES_OVER,
+    says="the objects of this Namespace take over what is there, also with `if-exists: "
+    "fail` or `adopt-if-same`: for a move, a restore or a switch to another cluster",
+    values="`true`",
+    section="clusters.md#objects-without-a-record",
+    effect="if-exists counts as it is stated",
+    parse=choice(Switch),
+    whose=Whose.NAMESPACE,
+    # It widens what objects may do, so that only the right word does.
+    if_wrong=Switch.OFF,
+    default=Switch.OFF,
+    is_exported=False,
 )
 
 
@@ -55,10 +73,17 @@ def stated_policy(
     states one.
 
     An unknown value counts as `fail`, because its author meant to forbid something.
+    While the Namespace takes over, `fail` and `adopt-if-same` count as `adopt`.
     """
     if not IF_EXISTS_ROW.stated(own, inherited):
         return None
-    return IF_EXISTS_ROW.value(own, inherited, IfExists.ADOPT)
+    found = IF_EXISTS_ROW.value(own, inherited, IfExists.ADOPT)
+    if found in _CAREFUL and is_on(inherited, TAKES_OVER_ROW):
+        return IfExists.ADOPT
+    return found
+
+
+_CAREFUL = frozenset({IfExists.FAIL, IfExists.ADOPT_IF_SAME})
 
 
 def is_undecided(own: Mapping[str, str]) -> bool:

@@ -15,6 +15,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
     ALLOW_OWNER_CHANGE,
     CANCEL_SUBSCRIPTION,
     CREDENTIAL_FROM,
+    DELETES_DECLARED,
     EXPORTS_AS_CREDENTIALS,
     LOGINS_AS_VALUES,
     ROTATE,
@@ -48,6 +49,20 @@ CREDENTIAL_FROM_ROW: Annotation[str] = Annotation(
     holds_writes=True,
     in_deletion=True,
     changes_put=True,
+)
+DELETES_DECLARED_ROW: Annotation[Switch] = Annotation(
+    DELETES_DECLARED,
+    says="a deletion in this Namespace also deletes what an object of another "
+    "Namespace declares",
+    values="`true`",
+    section="security.md#several-objects-with-one-azure-id",
+    effect="a deletion waits for the objects of other Namespaces",
+    parse=choice(Switch),
+    whose=Whose.NAMESPACE,
+    # It widens what objects may do, so that only the right word does.
+    if_wrong=Switch.OFF,
+    default=Switch.OFF,
+    in_deletion=True,
 )
 EXPORTS_AS_CREDENTIALS_ROW: Annotation[Switch] = Annotation(
     EXPORTS_AS_CREDENTIALS,

@@ -77,7 +77,9 @@ def meet_existing(request: DecidedPut) -> Read | Requeue | None:
         return None
     context, memory = scope.context, scope.memory
     have = context.raw_get()
-    policy = stated_policy(patcher.annotations, scope.namespace_annotations)
+    policy = None
+    if scope.must_ask:
+        policy = stated_policy(patcher.annotations, scope.namespace_annotations)
     if policy is IfExists.OBSERVE:
         # It was added after the claim; the next reconcile only reads.
         patcher.record({EXISTENCE: UNDECIDED})

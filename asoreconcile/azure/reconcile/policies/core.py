@@ -14,9 +14,9 @@ from asoreconcile.azure.reconcile.exports.export import checked_expressions
 from asoreconcile.azure.reconcile.identity.claim import (
     move_claim,
     require_valid,
-    restore_owner,
 )
 from asoreconcile.azure.reconcile.identity.identity import is_own
+from asoreconcile.azure.reconcile.identity.owner_change import restore_owner
 from asoreconcile.azure.reconcile.identity.recorded_claim import accept_claim
 from asoreconcile.azure.reconcile.model.annotations import (
     RECONCILE_POLICY,

@@ -10,13 +10,15 @@ from asoreconcile.azure.arm import ids
 from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.reconcile.identity.duplicates import (
     Rival,
-    heir_among,
     look_around,
     require_sole,
 )
 from asoreconcile.azure.reconcile.identity.identity import is_own
+from asoreconcile.azure.reconcile.identity.owner_change import lives_under_another
+from asoreconcile.azure.reconcile.identity.recorded_claim import let_go, open_claim
 from asoreconcile.azure.reconcile.model.annotations import RECONCILE_POLICY, RESOURCE_ID
-from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
+from asoreconcile.azure.reconcile.model.standing import Standing
+from asoreconcile.azure.reconcile.policies.hand_over import why_handed_over
 from asoreconcile.azure.reconcile.policies.permission import confirm_object
 from asoreconcile.azure.reconcile.policies.requests import (
     DeleteIntent,
@@ -33,41 +35,27 @@ def sole(intent: Intent) -> None:
     """
     scope, patcher = intent.scope, intent.scope.patcher
     arm_id = intent.identity.arm_id
+    let_go(scope)
     require_sole(scope.operator, patcher.version, patcher.obj, arm_id, scope.claim)
+    if scope.standing is Standing.LET_GO:
+        open_claim(scope, arm_id)  # it takes over in its turn
 
 
 def leave_to_others(intent: DeleteIntent) -> LeftAlone | None:
     """Leave a resource that is not the object's own, or that another object manages or
-    takes over. Raises ConditionError as `why_left`, and as `rivals_before_delete`.
+    has taken over. Raises as `why_left`, `why_handed_over` and `rivals_before_delete`.
     """
     scope, patcher = intent.scope, intent.scope.patcher
-    version, arm_id, waiting = patcher.version, patcher.arm_id, scope.operator.waiting
+    version, arm_id, standing = patcher.version, patcher.arm_id, scope.standing
     own = is_of_type(arm_id, version.arm_type) and is_own(scope)
-    manager: Rival | None = None
-    heir: Rival | None = None
-    if own:
-        manager, rivals = rivals_before_delete(scope, arm_id)
-        heir = heir_among(patcher.key.namespace, rivals)
-    if heir is not None:
-        # Its events wake this object, and this object's end wakes it.
-        waiting.note(patcher.node, heir.node)
-        if manager is None:
-            waiting.note(heir.node, patcher.node)
-    why = why_left(
-        arm_id,
-        version.arm_type,
-        is_own=own,
-        namespace=patcher.key.namespace,
-        manager=None if manager is None else manager.node,
-        heir=None if heir is None else heir.node,
-        seen=str(status(patcher.obj).get("id") or ""),
-    )
+    seen = str(status(patcher.obj).get("id") or "")
+    why = why_left(arm_id, version.arm_type, is_own=own, seen=seen)
+    if not why and (named := lives_under_another(scope)):
+        why = _NAMES_ANOTHER.format(arm_id, named)
     if not why:
-        return None
-    if manager is None and heir is not None:
-        text = f"{version.gvk.kind} {patcher.key} is deleted: this object takes over "
-        scope.kind.recorder.event(heir.obj, "Normal", "TakesOver", text + arm_id)
-    return LeftAlone(why)
+        manager, rivals = rivals_before_delete(scope, arm_id)
+        why = why_handed_over(scope, standing, manager, rivals)
+    return LeftAlone(why) if why else None
 
 
 def rivals_before_delete(
@@ -95,22 +83,17 @@ def why_left(
     arm_type: str,
     *,
     is_own: bool,
-    namespace: str,
-    manager: ObjectReference | None = None,
-    heir: ObjectReference | None = None,
     seen: str = "",
 ) -> str:
     """Return why the resource is left in Azure, or "" if it is deleted. Pure.
 
-    arm_id: id in the annotation. is_own: whether it is this object's own id. namespace:
-    the object's namespace. manager: another object that manages the id. heir: another
-    live object that declares the id. seen: the id that the status shows, or "".
+    arm_id: id in the annotation. is_own: whether it is this object's own id. seen: the
+    id that the status shows, or "".
 
     The id comes from an annotation, so it is checked: a wrong id must not delete
     another resource, nor look like a resource that is gone. Raises ConditionError for
     an id of another type, which can be corrected: if the finalizer were removed, the
-    resource would stay for ever. Also raises it if an object of another namespace
-    declares the id, because neither namespace may decide for the other.
+    resource would stay for ever.
     """
     if not is_of_type(arm_id, arm_type):
         raise ConditionError(
@@ -127,19 +110,13 @@ def why_left(
             "record of the operator's says it. If it was this object's, delete it by "
             "hand"
         )
-    if manager is not None:
-        return f"{arm_id} is left in Azure: {manager} manages it"
-    if heir is None:
-        return ""
-    if heir.key.namespace == namespace:
-        return f"{arm_id} is left in Azure: {heir} declares it too, and takes it over"
-    raise ConditionError(
-        f"nothing is deleted: {heir}, of another namespace, declares {arm_id} as its "
-        f"own. Delete that object, or set {RECONCILE_POLICY} to skip on it; or set "
-        f"{RECONCILE_POLICY} to detach-on-delete on this object, which leaves the "
-        "resource in Azure",
-        reason="DeclaredByAnother",
-    )
+    return ""
+
+
+_NAMES_ANOTHER = (
+    "{} is left in Azure: the owner of this object is gone or going, but its spec "
+    "names {}, which lives, so it was given to that one"
+)
 
 
 def is_of_type(arm_id: str, arm_type: str) -> bool:

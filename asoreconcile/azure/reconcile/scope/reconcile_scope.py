@@ -215,9 +215,11 @@ class ReconcileScope:
         own, inherited = self.patcher.annotations, self.namespace_annotations
         if stated_policy(own, inherited) is None:
             return False
+        if self.claim is not None and self.claim.facts.was_given:
+            return False  # its manager has agreed
         return may(self.standing, Act.PUT_OVER) is not Permit.YES
 
-    @cached_property
+    @property
     def manages_nothing(self) -> bool:
         """True if Azure has accepted no PUT of the object, and every PUT was answered.
 

@@ -147,6 +147,7 @@ class SharedDependencies:
     that may represent an ARM id, each with its version: those that have claimed it, and
     unclaimed ones with its name. Raises RetryError while some are not listed yet.
     wake_children: queues a reconcile of every object below an object.
+    children_of: returns the objects whose spec names an object as their owner.
     protected_below: takes an ARM id and an object's uid; returns the protected objects
     whose resources are below the id, or that the object owns. objects_of: returns the
     objects of a kind, each with its version. Both raise as `objects_with_arm_id`.
@@ -194,6 +195,7 @@ class SharedDependencies:
     objects_with_arm_id: Callable[[str], Iterable[tuple[KindVersion, JsonObject]]]
     wake_children: Callable[[ObjectReference], None]
     protected_below: Callable[[str, str], Sequence[ObjectReference]]
+    children_of: Callable[[ObjectReference], Sequence[ObjectReference]]
     objects_of: Callable[[GroupKind], Iterable[tuple[KindVersion, JsonObject]]]
     waiting: Waiting
     export_loop: Callable[[ObjectReference], Sequence[ObjectReference]]

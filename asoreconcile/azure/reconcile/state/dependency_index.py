@@ -45,6 +45,11 @@ class _Dependents:
     relations: dict[ObjectReference, Relation] = attrs.field(factory=dict)
 
 
+def named_by(index: "DependencyIndex", owner: ObjectReference) -> list[ObjectReference]:
+    """Return the objects whose spec names an object as their owner."""
+    return [node for node, how in index.of(owner) if how is Relation.OWNER]
+
+
 class DependencyIndex:
     """Edges between objects, readable from both ends. Safe from any thread."""
 

@@ -46,8 +46,8 @@ def delete(scope: ReconcileScope) -> ReconcileOutcome:
     No DELETE is sent if another object manages the resource, or if Azure has accepted
     no PUT for the id.
 
-    Raises ConditionError for an id of another type, or if an object of another
-    namespace declares the id, or if Azure refuses the DELETE.
+    Raises ConditionError for an id of another type, or if Azure refuses the DELETE; as
+    `why_handed_over`.
     """
     end = run(order.BEFORE_DELETE, DeleteIntent(scope), _deleted)
     return _leave(scope, end.why) if isinstance(end, LeftAlone) else end

@@ -2,8 +2,9 @@
 
 import pytest
 
-from asoreconcile.azure.reconcile.identity.claim import claim_metadata, renamed_owner
+from asoreconcile.azure.reconcile.identity.claim import claim_metadata
 from asoreconcile.azure.reconcile.identity.identity import ResourceIdentity
+from asoreconcile.azure.reconcile.identity.owner_change import renamed_owner
 from asoreconcile.azure.reconcile.model.annotations import (
     AZURE_NAME_FROM_CONFIG,
     CLAIM,

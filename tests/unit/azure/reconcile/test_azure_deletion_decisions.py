@@ -3,20 +3,15 @@
 import pytest
 
 from asoreconcile.azure.arm.condition_error import ConditionError
-from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.policies.sole_manager import why_left
-from asoreconcile.base.objects import GroupKind, ObjectKey
 
 GROUP = "/subscriptions/s/resourceGroups/rg"
 ID = f"{GROUP}/providers/Microsoft.Network/virtualNetworks/vnet"
-KIND = GroupKind("network.azure.com", "VirtualNetwork")
-FIRST = ObjectReference(KIND, ObjectKey("ns", "first"))
-FAR = ObjectReference(KIND, ObjectKey("other", "far"))
 TYPE = "Microsoft.Network/virtualNetworks"
 
 
 def left(arm_id=ID, arm_type=TYPE, **given):
-    return why_left(arm_id, arm_type, **{"is_own": True, "namespace": "ns", **given})
+    return why_left(arm_id, arm_type, **{"is_own": True, **given})
 
 
 def test_what_is_ones_own_is_deleted():
@@ -36,18 +31,7 @@ def test_an_id_of_another_type_is_neither_deleted_nor_let_go(arm_id):
     [
         ({"is_own": False}, "do not make that id"),
         ({"is_own": False, "seen": "/another"}, "/another, which its status names"),
-        ({"manager": FIRST}, "VirtualNetwork ns/first manages it"),
-        ({"manager": FAR}, "VirtualNetwork other/far manages it"),
-        ({"heir": FIRST}, "VirtualNetwork ns/first declares it too, and takes it over"),
     ],
 )
 def test_what_is_somebody_elses_stays_in_azure_and_is_told(given, words):
     assert words in left(**given)
-
-
-def test_an_object_of_another_namespace_holds_a_deletion_up():
-    with pytest.raises(ConditionError) as raised:
-        left(heir=FAR)
-    assert raised.value.reason == "DeclaredByAnother"
-    for words in ("VirtualNetwork other/far", "Delete that object", "detach-on-delete"):
-        assert words in str(raised.value)

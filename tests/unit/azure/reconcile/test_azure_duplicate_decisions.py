@@ -169,7 +169,10 @@ def test_without_arm_annotation_and_status_must_agree(claimed, seen, counts):
 @pytest.mark.parametrize(
     ("namespace", "way"),
     [
-        ("default", "then this object takes over, and nothing is deleted in Azure"),
+        (
+            "default",
+            "this object takes over before it goes, and nothing is deleted in Azure",
+        ),
         ("other", "detach-on-delete on default/first and delete it"),
     ],
 )
