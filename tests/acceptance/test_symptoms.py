@@ -176,7 +176,7 @@ def unchecked_secrets(world):
     server = postgres_server()
     reason_of(world, server, operator=operator)
     shown = {one["type"] for one in status(world.read(server))["conditions"]}
-    return shown - {"Ready"}
+    return shown - {"Claim", "Ready"}
 
 
 def skipped_and_gone(world):
