@@ -55,7 +55,7 @@ DELETES_DECLARED_ROW: Annotation[Switch] = Annotation(
     says="a deletion in this Namespace also deletes what an object of another "
     "Namespace declares",
     values="`true`",
-    section="security.md#several-objects-with-one-azure-id",
+    section="security.md#two-objects-one-azure-resource",
     effect="a deletion waits for the objects of other Namespaces",
     parse=choice(Switch),
     whose=Whose.NAMESPACE,
