@@ -21,6 +21,8 @@ SAMPLES = {
     "asoreconcile/allowed-types": ("Microsoft.Network", "Microsoft.Storage", "storage"),
     "asoreconcile/exports-as-credentials": ("true", "false", "True"),
     "asoreconcile/logins-as-values": ("true", "false", "True"),
+    "asoreconcile/deletes-what-others-declare": ("true", "false", "True"),
+    "asoreconcile/takes-over": ("true", "false", "True"),
     "asoreconcile/cancel-subscription": ("true", "false", "True"),
     "asoreconcile/placeholders": ("addressSpace", "location", LONG),
 }

@@ -121,7 +121,7 @@ def renamed_owner(
     }
 
 
-def lives_under_another(scope: ReconcileScope) -> str:
+def is_kept_by_another(scope: ReconcileScope) -> str:
     """Return the living owner that the spec of a deleted object names, if the garbage
     collector deletes the object with its former owner; else "".
     """
@@ -131,7 +131,7 @@ def lives_under_another(scope: ReconcileScope) -> str:
         return ""
     if is_deleting(_object(new)) or _has(owner_references(obj), new):
         return ""  # the collector keeps what such an owner owns: a person deletes it
-    return "" if _lives(scope, named) else f"{new.group_kind} {_name(new)}"
+    return "" if _exists(scope, named) else f"{new.group_kind} {_name(new)}"
 
 
 def _is_settled(scope: ReconcileScope, owner: Owner | None) -> bool:
@@ -139,7 +139,7 @@ def _is_settled(scope: ReconcileScope, owner: Owner | None) -> bool:
     if owner is None or owner.obj is None:
         return True
     named = labels(scope.patcher.obj).get(OWNER_UID) or ""
-    if not _lives(scope, named, or_goes=True):
+    if not _exists(scope, named, or_goes=True):
         return True
     claim = claim_of(owner.obj, scope.operator.record_key)
     return standing_of(owner.obj, owner.arm_id, claim).manages
@@ -170,7 +170,7 @@ def _named_owner(scope: ReconcileScope) -> Owner | None:
     return attrs.evolve(owner, kept_as=served.kept_as)
 
 
-def _lives(scope: ReconcileScope, uid: str, *, or_goes: bool = False) -> bool:
+def _exists(scope: ReconcileScope, uid: str, *, or_goes: bool = False) -> bool:
     """Return whether the owner at the claim is in the cluster.
 
     or_goes: whether it may be in deletion.

@@ -62,7 +62,6 @@ TAKES_OVER_ROW: Annotation[Switch] = Annotation(
     # It widens what objects may do, so that only the right word does.
     if_wrong=Switch.OFF,
     default=Switch.OFF,
-    is_exported=False,
 )
 
 

@@ -14,7 +14,7 @@ from asoreconcile.azure.reconcile.identity.duplicates import (
     require_sole,
 )
 from asoreconcile.azure.reconcile.identity.identity import is_own
-from asoreconcile.azure.reconcile.identity.owner_change import lives_under_another
+from asoreconcile.azure.reconcile.identity.owner_change import is_kept_by_another
 from asoreconcile.azure.reconcile.identity.recorded_claim import let_go, open_claim
 from asoreconcile.azure.reconcile.model.annotations import RECONCILE_POLICY, RESOURCE_ID
 from asoreconcile.azure.reconcile.model.standing import Standing
@@ -50,7 +50,7 @@ def leave_to_others(intent: DeleteIntent) -> LeftAlone | None:
     own = is_of_type(arm_id, version.arm_type) and is_own(scope)
     seen = str(status(patcher.obj).get("id") or "")
     why = why_left(arm_id, version.arm_type, is_own=own, seen=seen)
-    if not why and (named := lives_under_another(scope)):
+    if not why and (named := is_kept_by_another(scope)):
         why = _NAMES_ANOTHER.format(arm_id, named)
     if not why:
         manager, rivals = rivals_before_delete(scope, arm_id)
