@@ -333,9 +333,9 @@ class Examination:
             found = self._at.read(SECRETS, ObjectKey(namespace, secret))
             if found is not None:
                 if is_export(found):
-                    notes = self._at.namespaces.get(namespace, {})
+                    inherited = self._at.namespaces.get(namespace, {})
                     yield from credential_checks.of_export(
-                        name, is_allowed=is_on(notes, EXPORTS_AS_CREDENTIALS_ROW)
+                        name, is_allowed=is_on(inherited, EXPORTS_AS_CREDENTIALS_ROW)
                     )
                 if credential_checks.is_workload_identity(found):
                     workloads.add(namespace)

@@ -43,12 +43,12 @@ REST, CHANGED_REST = "1abcd.0123", "1abcd.4567"
 FACTS = SyncFacts(
     mode=SyncMode.COMPARE,
     put="p",
-    observed=DriftBaseline("p", rest=REST, notes="s", at="t"),
+    observed=DriftBaseline("p", rest=REST, annotations_hash="s", at="t"),
     have=HAVE,
     found=(),
     repair_attempts=RepairAttempts(),
     rest=REST,
-    notes="s",
+    annotations_hash="s",
 )
 FORGOTTEN = UpdateMemory(repair_attempts=RepairAttempts())
 MOVING = {**HAVE, "properties": {"provisioningState": "Updating"}}
@@ -59,12 +59,12 @@ def decide(**given):
 
 
 def noted(known=frozenset(), rest=REST, at="t"):
-    note = DriftBaseline("p", known, rest=rest, notes="s", at=at)
+    note = DriftBaseline("p", known, rest=rest, annotations_hash="s", at=at)
     return SetMetadata({OBSERVED: note.dumps()})
 
 
 def knowing(*known, rest=REST):
-    return DriftBaseline("p", frozenset(known), rest=rest, notes="s", at="t")
+    return DriftBaseline("p", frozenset(known), rest=rest, annotations_hash="s", at="t")
 
 
 def in_order(known=frozenset(), at="t"):
