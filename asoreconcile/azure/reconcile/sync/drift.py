@@ -45,6 +45,7 @@ from asoreconcile.azure.reconcile.model.drift_baseline import (
     place_of,
     unconfirmed,
 )
+from asoreconcile.azure.reconcile.model.guarded_values import was_changed_by_client
 from asoreconcile.azure.reconcile.model.snapshot import is_comparable
 from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE, SyncMode, Undeclared
 from asoreconcile.base.objects import JsonObject, dig
@@ -302,7 +303,9 @@ def _repair(
         log = Log("info", "Putting again what Azure has accepted and not kept", where)
         return Decision((counted, log, CountSync("confirm", is_put=True)), put)
     log = Log("warning", "Azure differs from the spec; putting again", where)
-    event = EmitEvent("Warning", "Drift", f"Azure differs {where}; it is put again")
+    cause = _cause(facts)
+    text = f"Azure differs {where}{cause}; it is put again"
+    event = EmitEvent("Warning", "Drift", text)
     metric = CountSync("asked" if is_early else "drift", is_put=True)
     return Decision((counted, *lasting, log, event, metric), put)
 
@@ -344,6 +347,13 @@ def _hold(
     said = [one.message for one in repaired.effects if isinstance(one, SetDrifted)]
     effects = (*repaired.effects, SetDrifted("; ".join([*said, text])))
     return attrs.evolve(repaired, effects=effects)
+
+
+def _cause(facts: SyncFacts) -> str:
+    """Return who changed the resource, as a clause; "" if Azure does not say it."""
+    at = facts.observed.at if facts.observed else ""
+    is_clients = bool(at) and was_changed_by_client(facts.have or {}, at)
+    return ", changed by another client" if is_clients else ""
 
 
 def _undone(facts: SyncFacts, where: str) -> str:

@@ -124,6 +124,15 @@ def test_what_differs_is_put_again_and_told(observed):
     assert decided.then == PUT
 
 
+def test_the_event_says_if_another_client_made_the_change():
+    system = {"lastModifiedByType": "User", "lastModifiedAt": "2026-01-02T00:00:00Z"}
+    record = attrs.evolve(knowing(), at="2026-01-01T00:00:00Z")
+    have = {**HAVE, "systemData": system}
+    decided = decide(observed=record, found=[CHANGED], have=have)
+    (told,) = (one for one in decided.effects if isinstance(one, EmitEvent))
+    assert "at properties/size, changed by another client; it is put" in told.message
+
+
 def test_a_declared_value_that_is_shown_no_more_is_drift():
     decided = decide(found=[ABSENT])
     assert decided.then == PUT
