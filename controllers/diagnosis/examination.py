@@ -276,7 +276,9 @@ class Examination:
         yield from checks.of_objects(objects, self._clock.now(), unread)
         for refused in [*self._at.refused.values()][:1]:
             yield _OBJECTS.unknown(*_lack(refused))
-        yield from checks.of_annotations(self._at.objects, self._at.namespaces)
+        yield from checks.of_annotations(
+            self._at.objects, self._at.namespaces, self._at.catalogue
+        )
         for kind, why in self._at.unlisted.items():
             yield _OBJECTS.error(
                 f"those of {kind} cannot be listed: {why}",
