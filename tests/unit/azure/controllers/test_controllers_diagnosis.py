@@ -280,6 +280,20 @@ def test_admission_webhooks_that_nobody_answers():
     assert all("asks an operator in o" in one.text for one in other)
 
 
+def test_wh11_a_check_of_secrets_that_nothing_makes_is_a_warning():
+    def look(why, *words):
+        containers = [{"args": words}]
+        deployment = {"spec": {"template": {"spec": {"containers": containers}}}}
+        return only(webhook_checks.of_secret_access(why, deployment))
+
+    assert look("").level == "ok"
+    assert look("no policy", "--webhook-client-ca=/ca").level == "ok"
+    missing = look("no policy")
+    assert missing.level == "warning"
+    assert missing.text.endswith("in a spec: no policy")
+    assert "deploy/secret-policy.yaml" in missing.mend
+
+
 def test_a_service_that_leads_to_no_webhook():
     client = {"clientConfig": {"service": {"namespace": "n", "name": "hooks"}}}
     crd = installed(spec__conversion={"strategy": "Webhook", "webhook": client})
