@@ -239,6 +239,11 @@ class Informer:
             registration.remove()
         return registration
 
+    @property
+    def has_handlers(self) -> bool:
+        """Return whether an event handler is registered."""
+        return self._indexer.processor.has_handlers
+
     def has_synced(self) -> bool:
         """Return whether the initial list is in the cache and handlers have been called
         for it.

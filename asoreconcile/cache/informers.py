@@ -113,6 +113,11 @@ class Informers:
             runner=self._shared,
         )
 
+    def all(self) -> list[Informer]:
+        """Return the informers requested so far."""
+        with self._lock:
+            return list(self._informers.values())
+
     def discard(self, informer: Informer) -> None:
         """Forget a stopped informer; the next `of` creates a new one."""
         with self._lock:
@@ -123,9 +128,7 @@ class Informers:
 
     def renew(self, since: float) -> int:
         """Call `Informer.renew` of all informers; returns the sum."""
-        with self._lock:
-            informers = list(self._informers.values())
-        return sum(informer.renew(since) for informer in informers)
+        return sum(informer.renew(since) for informer in self.all())
 
     def held_up(self) -> Mapping[str, float]:
         """Return the watches that have waited for a handler for a second or more, with
@@ -147,8 +150,7 @@ class Informers:
         """Stop all informers. Returns the names of those whose threads still run after
         the timeout.
         """
-        with self._lock:
-            informers = list(self._informers.values())
+        informers = self.all()
         # Ask all before waiting for any, so that they stop in parallel.
         for informer in informers:
             informer.ask_to_stop()

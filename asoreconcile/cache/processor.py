@@ -39,8 +39,9 @@ class Registration:
         """Return whether the handler has returned from every event of the
         initial list.
         """
-        # It is called before the next event is read.
-        return self._synced()
+        # It is called before the next event is read. A removed handler waits for
+        # nothing: its informer may have left before its first list.
+        return not self.active or self._synced()
 
     def remove(self) -> None:
         """Deliver no more events; a call that has started goes on. Idempotent."""
@@ -96,6 +97,11 @@ class Processor:
             self._called = None
             if registration.timer is not None:
                 registration.timer.cancel()
+
+    @property
+    def has_handlers(self) -> bool:
+        """Return whether a handler is registered."""
+        return bool(self._registrations)
 
     def remove_all(self) -> None:
         """Remove all handlers."""

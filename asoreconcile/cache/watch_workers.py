@@ -162,15 +162,14 @@ class WatchWorkers:
     def _work(self) -> None:
         with self._lock:
             self._starting = max(0, self._starting - 1)
-        task = self._next()
-        while task is not None:
+        while (task := self._next()) is not None:
             try:
                 task.step()
             except BaseException:
                 with self._lock:
                     del self._running[threading.get_ident()]
                 raise
-            task = self._next()
+            del task  # a thread that waits must not keep an ended watch
 
     def _next(self) -> "WatchTask | None":
         """Return the next task for this thread; None if the thread should end."""

@@ -137,6 +137,11 @@ class KubeClient(Writes):
         return other
 
     @property
+    def host(self) -> str:
+        """The host and port of the server, as metrics show it."""
+        return self._exchange.host
+
+    @property
     def is_dry_run(self) -> bool:
         """Return whether all writes of this client are dry runs."""
         return self._defaults.dry_run

@@ -79,6 +79,11 @@ class RestClient:
     _closed: StopSignal = attrs.field(init=False, factory=StopSignal)
     _warnings: ApiWarnings = attrs.field(init=False, factory=ApiWarnings)
 
+    @property
+    def host(self) -> str:
+        """The host and port of the server."""
+        return self._transport.host
+
     def close(self) -> None:
         """End requests and streams, and refuse new ones. Idempotent."""
         self._closed.set()

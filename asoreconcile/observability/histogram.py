@@ -74,6 +74,10 @@ class HistogramFamily(Collector):
             series = self._series.setdefault(values, Histogram(self._bounds))
         return series
 
+    def forget(self, *values: str) -> None:
+        """Drop the series of these label values. Does nothing if there is none."""
+        self._series.pop(values, None)
+
     def collect(self) -> Iterator[Metric]:
         """Yield the family with every series that has observations; called at each
         scrape.

@@ -186,6 +186,21 @@ class RuntimeMetrics:
         self._queues.pop(name, None)
         self._informers.pop(name, None)
 
+    def forget_controller(self, name: str) -> None:
+        """Drop all series of a controller that no longer exists, and of its queue."""
+        self._queues.pop(name, None)
+        self._queue_seconds.forget(name, name)
+        self._work_seconds.forget(name, name)
+        self._controllers.forget(name)
+
+    def forget_host(self, host: str) -> None:
+        """Drop all series of an API server that is not used any more."""
+        for code, method, of in list(self._by_request):
+            if of == host:
+                del self._by_request[code, method, of]
+                self._request_seconds.forget(method, host)
+                self._requests.remove(code, method, host)
+
     def _show(self, metrics: Callable[[], Iterable[Metric]]) -> None:
         self.registry.register(_Scraped(metrics))
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
+from prometheus_client.metrics import MetricWrapperBase
 
 from asoreconcile.observability.histogram import HistogramFamily
 
@@ -95,3 +96,15 @@ class ReconcileFamilies:
             _LABELS,
             registry=registry,
         )
+
+    def forget(self, name: str) -> None:
+        """Drop all series of one controller."""
+        self.seconds.forget(name)
+        gone: list[tuple[MetricWrapperBase, tuple[str, ...]]] = [
+            *((self.total, (name, result)) for result in _RESULTS),
+            *((family, (name,)) for family in self.failures.values()),
+            (self.max_concurrent, (name,)),
+            (self.active, (name,)),
+        ]
+        for family, labels in gone:
+            family.remove(*labels)

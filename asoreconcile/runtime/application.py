@@ -131,6 +131,7 @@ class Application(ControllerRegistrar):
                 threads=threads,
             )
         )
+        self._asked, self._controllers = set(), {}
         self._process = ProcessEndpoints(
             name,
             parts,
@@ -165,7 +166,8 @@ class Application(ControllerRegistrar):
         )
         self._parts = parts
         self._not_run = Lock()
-        self._clusters: set[str] = set()
+        self._changing = Lock()
+        self._clusters: dict[Cluster, str] = {}
         self.manager = Manager(
             clock=clock,
             elector=self._elector,
@@ -193,23 +195,64 @@ class Application(ControllerRegistrar):
         name is taken, KubeConfigError.
         """
         config = config_of(cluster)
-        if name in self._clusters:
-            raise ManagerError(f"there is a cluster {name} already")
-        made = Cluster(
-            self.name,
-            config,
-            options or ClusterOptions(),
-            self._parts,
-            fence=self.fence,
-            show=partial(self._process.informers.add, cluster=name),
-        )
-        self._clusters.add(name)
+        check_is("name", name, str)
+        if options is not None:
+            check_is("options", options, ClusterOptions)
+        with self._changing:
+            if name in self._clusters.values():
+                raise ManagerError(f"there is a cluster {name} already")
+            made = Cluster(
+                self.name,
+                config,
+                options or ClusterOptions(),
+                self._parts,
+                fence=self.fence,
+                show=partial(self._process.informers.add, cluster=name),
+            )
+            self._clusters[made] = name
+        made.on_close(partial(self._end_cluster, made, self._grace_seconds))
         self.on_close(made.close)
-        for service in (made.recorder, made.informers, made.probe):
-            service.name = f"{service.name} of {name}"
-        self.readyz.add(f"apiServer-{name}", made.answers)
-        self._run_cluster(made)
+        try:
+            for service in (made.recorder, made.informers, made.probe):
+                service.name = f"{service.name} of {name}"
+            self.readyz.add(f"apiServer-{name}", made.answers)
+            self._run_cluster(made)
+        except BaseException:
+            made.close()
+            raise
         return made
+
+    def _remove_cluster(self, cluster: Cluster, seconds: float) -> list[str]:
+        left = self._end_cluster(cluster, seconds)
+        cluster.close()
+        return left
+
+    def _end_cluster(self, cluster: Cluster, seconds: float) -> list[str]:
+        """Stop all that uses a cluster, before its client is closed."""
+        with self._changing:
+            name = self._clusters.pop(cluster, None)
+        if name is None:
+            return []
+        self.not_on_close(cluster.close)
+        deadline = self.clock.monotonic() + seconds
+        informers = cluster.informers.all()
+        controllers = [
+            one
+            for one in list(self._controllers)
+            if one.sources and all(source in informers for source in one.sources)
+        ]
+        left = self._remove_controllers(controllers, seconds)
+        for service in (cluster.recorder, cluster.probe, cluster.informers):
+            left += self.manager.remove(
+                service, max(0.0, deadline - self.clock.monotonic())
+            )
+        for informer in informers:
+            self._process.informers.remove(informer)
+        self.readyz.remove(f"apiServer-{name}")
+        others = (self, *self._clusters)
+        if all(cluster.client.host != one.client.host for one in others):
+            self.metrics.forget_host(cluster.client.host)
+        return left
 
     @cached_property
     def webhook_metrics(self) -> WebhookMetrics:

@@ -6,7 +6,7 @@ CA-1, CA-2, CL-3, CL-7.
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import cached_property
 from typing import Any, TypeVar, overload
 
@@ -315,6 +315,13 @@ class Cluster:
         """Register a function that `close` calls before it closes the clients."""
         check_takes(close, what="function to close with")
         self._closing.append(close)
+
+    def not_on_close(self, close: Callable[[], object]) -> None:
+        """Take a function back that was given to `on_close`. Does nothing if it was
+        not, or was called.
+        """
+        with suppress(ValueError):
+            self._closing.remove(close)
 
     def _client(self, config: ClusterConfig, *, fenced: bool = True) -> TypedClient:
         return self._options.client.client(

@@ -23,7 +23,7 @@ from asoreconcile.queue.workqueue import WorkQueue
 from asoreconcile.runtime.health import CheckResult
 from asoreconcile.runtime.options import ControllerOptions
 from asoreconcile.runtime.reconciler import Reconcile, Reconciler, reconcile_of
-from asoreconcile.runtime.sources import CacheSync, EventSources, Watch
+from asoreconcile.runtime.sources import CacheSync, EventSources, Source, Watch
 from asoreconcile.runtime.worker import Worker
 from asoreconcile.runtime.worker_pool import WorkerPool
 
@@ -186,6 +186,11 @@ class Controller:
         if self._pool.wait_until_left(timeout_seconds):
             return []
         return self._in_flight.describe() or [f"{self.name} (a worker that is leaving)"]
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """Return the sources that the controller watches."""
+        return tuple(self._sources.sources)
 
     @property
     def has_synced(self) -> bool:

@@ -3,10 +3,11 @@
 The part of `Application` that takes a kind, as a resource or as a class.
 """
 
-from collections.abc import Callable
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
 from typing import Any, Self, TypeVar, overload
 
-from asoreconcile.base.errors import check_is
+from asoreconcile.base.errors import check_is, check_number
 from asoreconcile.base.objects import JsonObject
 from asoreconcile.base.threads import Threads
 from asoreconcile.base.tracing import Tracing
@@ -101,6 +102,9 @@ class ControllerRegistrar(Cluster):
     _parts: ProcessParts
     _process: ProcessEndpoints
     _tracing: Tracing | None
+    _grace_seconds: float
+    _asked: set[Informer]
+    _controllers: dict[Controller, None]
 
     @overload
     def informer(
@@ -131,19 +135,29 @@ class ControllerRegistrar(Cluster):
         application then starts, stops and reports it with the others. The options apply
         to a resource only.
         """
-        if isinstance(resource, TypedInformer):
-            self.informer(resource.untyped)
-            return resource
-        if isinstance(resource, Informer):
-            if self._process.informers.add(resource):
-                self.manager.add(resource, group=RunnableGroup.CACHES)
-            return resource
-        return super().informer(
+        found = self._source_informer(
             resource,
             metadata_only=metadata_only,
             label_selector=label_selector,
             field_selector=field_selector,
         )
+        untyped = found.untyped if isinstance(found, TypedInformer) else found
+        self._asked.add(untyped)
+        return found
+
+    def _source_informer(self, resource: Any, **options: Any) -> Any:
+        """Return the informer of a kind for a controller. It may end with the
+        controller, unless it was asked for by `informer` too.
+        """
+        if isinstance(resource, TypedInformer):
+            self._source_informer(resource.untyped)
+            return resource
+        if isinstance(resource, Informer):
+            if self._process.informers.add(resource):
+                self._asked.add(resource)
+                self.manager.add(resource, group=RunnableGroup.CACHES)
+            return resource
+        return super().informer(resource, **options)
 
     def release(self, informer: Informer) -> None:
         """Forget an informer that you have stopped, with its check and metrics. The
@@ -151,6 +165,88 @@ class ControllerRegistrar(Cluster):
         """
         self._informers.discard(informer)
         self._process.informers.remove(informer)
+        self._asked.discard(informer)
+
+    def remove(
+        self,
+        what: Controller | ControllerBuilder | Informer | TypedInformer[Any] | Cluster,
+        *,
+        timeout_seconds: float | None = None,
+    ) -> list[str]:
+        """Stop a controller, an informer or a cluster, and forget it, while the
+        application runs on.
+
+        A controller ends as at a stop: no reconcile begins, and those in flight have
+        the timeout. Its workers, queue, check, metrics and name end, and its informers,
+        unless another controller watches them or `informer` returned them. A cluster
+        ends with the controllers that watch only its informers, its caches, threads,
+        checks, metrics, connections and name; later calls of its clients raise
+        StoppedError. Reads of an informer that ended raise NotCachedError.
+
+        timeout_seconds: the longest wait; None is `grace_seconds`. Returns what still
+        runs then, such as `controller namespace/name (12.3 s)`. Blocks: do not call it
+        in a reconcile that it ends. Idempotent. Raises TypeError for anything else,
+        ValueError for the application itself.
+        """
+        seconds = self._grace_seconds if timeout_seconds is None else timeout_seconds
+        check_number("timeout_seconds", seconds, least=0)
+        if isinstance(what, ControllerBuilder):
+            what = what.controller
+        if isinstance(what, TypedInformer):
+            what = what.untyped
+        if isinstance(what, Controller):
+            return self._remove_controllers([what], seconds)
+        if isinstance(what, Informer):
+            self._asked.discard(what)
+            return self._end_informer(what, seconds)
+        if what is self:
+            raise ValueError("an application does not remove itself: call stop")
+        check_is("what", what, Controller, Informer, Cluster)
+        return self._remove_cluster(what, seconds)
+
+    @abstractmethod
+    def _remove_cluster(self, cluster: Cluster, seconds: float) -> list[str]:
+        """Stop a cluster that was connected, and forget it."""
+
+    def _remove_controllers(
+        self, controllers: Sequence[Controller], seconds: float
+    ) -> list[str]:
+        """Stop controllers together, and forget them."""
+        deadline = self.clock.monotonic() + seconds
+        for one in controllers:
+            one.ask_to_stop(seconds)
+        left: list[str] = []
+        for one in controllers:
+            self.manager.remove(one, 0.0)
+            rest = max(0.0, deadline - self.clock.monotonic())
+            left += one.wait_until_ended(rest)
+            self.healthz.remove(one.name)
+            self._process.debug.forget(one)
+            self.metrics.forget_controller(one.name)
+            self._controllers.pop(one, None)
+            for source in one.sources:
+                if isinstance(source, Informer) and self._is_unused(source):
+                    self._end_informer(
+                        source, max(0.0, deadline - self.clock.monotonic())
+                    )
+        return left
+
+    def _is_unused(self, informer: Informer) -> bool:
+        """Return whether an informer of this cluster was made for controllers, of which
+        none is left.
+        """
+        return (
+            informer in self._informers.all()
+            and informer not in self._asked
+            and not informer.has_handlers
+            and not any(informer in one.sources for one in self._controllers)
+        )
+
+    def _end_informer(self, informer: Informer, seconds: float) -> list[str]:
+        left = informer.stop(seconds)
+        self.manager.remove(informer, 0.0)
+        self.release(informer)
+        return left
 
     @overload
     def reconcile(
@@ -205,7 +301,7 @@ class ControllerRegistrar(Cluster):
         """
         options = ControllerOptions() if options is None else options
         check_is("options", options, ControllerOptions)
-        informer = None if source is None else self.informer(source)
+        informer = None if source is None else self._source_informer(source)
         if isinstance(informer, TypedInformer):
             reconciler = reconcile_of_class(
                 informer.cls, informer, reconciler, on_unreadable
@@ -224,6 +320,7 @@ class ControllerRegistrar(Cluster):
             builder.watches(informer, when=when, resync_seconds=resync_seconds)
         group = RunnableGroup.LEADER if options.needs_leader else RunnableGroup.OTHERS
         self.manager.add(controller, group=group)
+        self._controllers[controller] = None
         self.healthz.add(controller.name, controller.liveness)
         return builder
 
@@ -286,5 +383,5 @@ class ControllerRegistrar(Cluster):
             client.close()
 
     def _untyped_informer(self, source: Any) -> Informer:
-        informer = self.informer(source)
+        informer = self._source_informer(source)
         return informer.untyped if isinstance(informer, TypedInformer) else informer

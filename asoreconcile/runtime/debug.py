@@ -46,8 +46,12 @@ class DebugPages:
         self._stopped = threading.Event()
 
     def watch(self, controller: Controller) -> None:
-        """Show a controller until it is garbage-collected."""
+        """Show a controller until it is garbage-collected, or removed by `forget`."""
         self._controllers.add(controller)
+
+    def forget(self, controller: Controller) -> None:
+        """Stop showing a controller."""
+        self._controllers.discard(controller)
 
     def stop(self) -> None:
         """End a running profile, and refuse new ones."""

@@ -89,6 +89,7 @@ class Manager:
         }
         self._open: set[RunnableGroup] = set()
         self._names: set[str] = set()
+        self._present: set[int] = set()
         self._phase = _Phase.NEW
         self._stop = threading.Event()
         # Bounds the API requests of services that are still starting then.
@@ -135,6 +136,7 @@ class Manager:
         with self._lock:
             self._check_new(service)
             self._services[group].append(service)
+            self._present.add(id(service))
             if (
                 not after_caches
                 or group < RunnableGroup.OTHERS
@@ -151,6 +153,31 @@ class Manager:
             service.warm_up()
         if now and not self._has_to_wait(group, service):
             self._start_one(group, service)
+
+    def remove(self, service: Runnable, timeout_seconds: float) -> list[str]:
+        """Stop a service now, and forget it: its name is free again. Blocks for its
+        stop, at most for the timeout.
+
+        Returns what still runs then, as the service's `stop` does. Does nothing for a
+        service that is unknown, and once the manager stops: that stops it.
+        """
+        with self._lock:
+            if self._phase is _Phase.STOPPING or id(service) not in self._present:
+                return []
+            self._present.discard(id(service))
+            self._early.discard(id(service))
+            started = any(
+                one is service for group in self._started.values() for one in group
+            )
+            for lists in (self._services, self._started):
+                for group, services in lists.items():
+                    # By identity: services may define equality.
+                    lists[group] = [one for one in services if one is not service]
+            name = getattr(service, "name", None)
+            if name is not None:
+                self._names.discard(name)
+        self._cache_sync_gate.release(service)
+        return service.stop(timeout_seconds) if started else []
 
     def run(self, *, signals: bool = False) -> int:
         """Start everything, block until stopped, stop everything.
@@ -282,6 +309,8 @@ class Manager:
         with self._lock:
             if self._phase is not _Phase.RUNNING or self._stop.is_set():
                 return False
+            if id(service) not in self._present:
+                return True  # removed meanwhile
             # Before it starts: a service that fails half-way is stopped too.
             self._started[group].append(service)
         try:

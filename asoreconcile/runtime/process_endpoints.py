@@ -37,6 +37,7 @@ class InformerRegistry:
         self._metrics = metrics
         self._lock = threading.Lock()
         self._labels: dict[Informer, str] = {}
+        self._taken: set[str] = set()
 
     def add(self, informer: Informer, *, cluster: str = "") -> bool:
         """Show an informer; False if it is already shown. cluster: name of the cluster;
@@ -67,6 +68,7 @@ class InformerRegistry:
         with self._lock:
             label = self._labels.pop(informer, None)
             if label is not None:
+                self._taken.discard(label)
                 self._synced.forget(label)
                 self._metrics.forget(label)
 
@@ -74,13 +76,13 @@ class InformerRegistry:
         """Return the kind, with a number from its second informer on."""
         kind = str(informer.resource.group_kind)
         kind = f"{cluster}/{kind}" if cluster else kind
-        taken = set(self._labels.values())
         # One kind may be cached twice, whole and as metadata: metric series need unique
         # names.
         label, count = kind, 1
-        while label in taken:
+        while label in self._taken:
             count += 1
             label = f"{kind} ({count})"
+        self._taken.add(label)
         return label
 
 

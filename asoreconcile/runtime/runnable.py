@@ -223,6 +223,11 @@ class CacheSyncGate:
         self._timer.set(self._clock.monotonic() + _CHECK_SECONDS)
         return True
 
+    def release(self, service: Runnable) -> None:
+        """Do not start a held service. Does nothing if it is not held."""
+        with self._lock:
+            self._held = [held for held in self._held if held[1] is not service]
+
     def close(self) -> None:
         """Start no further services. `settled` is set when a running start has
         ended.

@@ -117,6 +117,7 @@ class EventSources:
         """The registrations at the sources; grows while it is open."""
         self.kinds: list[str] = []
         """The kinds of the sources, for the log."""
+        self.sources: list[Source] = []
 
     def add(self, watch: Watch) -> None:
         """Add a source. If the sources are open, register at it at once."""
@@ -144,6 +145,7 @@ class EventSources:
 
         with self._lock:
             self.kinds.append(_kind(watch.source))
+            self.sources.append(watch.source)
             if not self._open:
                 self._waiting.append(begin)
                 return

@@ -67,6 +67,8 @@ class Waker:
 
 
 # As in `wire.handle`.
+# Sweeping visits all slots: not worth it for a few of streams that have ended.
+_SLACK = 64
 _LONGEST_WAIT_SECONDS = 3600.0
 # Less than a reader's patience with a watch (`cache.watching`).
 _SUSPICIOUS_SECONDS = 30.0
@@ -108,8 +110,10 @@ class StreamLoop:
         self._selector: selectors.BaseSelector
         self._groups: list[LoopGroup] = []
         self._news: dict[LoopStream, None] = {}
-        self._dues: list[tuple[float, int, LoopStream]] = []
-        self._numbers = itertools.count()
+        self._dues: list[tuple[float, int]] = []
+        # Without the streams that have ended: their time may be minutes away.
+        self._timed: dict[int, LoopStream] = {}
+        self._numbers = itertools.count(1)  # 0 is a stream that was never timed
 
     def open(
         self,
@@ -318,16 +322,23 @@ class StreamLoop:
     def _forget(self, stream: LoopStream) -> None:
         with self._lock:
             self._streams.discard(stream)
+        self._timed.pop(stream.due_number, None)
 
     def _set_due(self, stream: LoopStream, now: float) -> None:
         at, _ = stream.due(now)
+        self._timed.pop(stream.due_number, None)
         stream.due_number = next(self._numbers)
-        heapq.heappush(self._dues, (at, stream.due_number, stream))
+        self._timed[stream.due_number] = stream
+        heapq.heappush(self._dues, (at, stream.due_number))
+        if len(self._dues) > 2 * len(self._timed) + _SLACK:
+            self._dues = [slot for slot in self._dues if slot[1] in self._timed]
+            heapq.heapify(self._dues)
 
     def _end_overdue(self, now: float) -> None:
         while self._dues and self._dues[0][0] <= now:
-            _, number, stream = heapq.heappop(self._dues)
-            if stream.is_ended or stream.due_number != number:
+            _, number = heapq.heappop(self._dues)
+            stream = self._timed.pop(number, None)
+            if stream is None or stream.is_ended:
                 continue
             # Checked when the timer fires, not with each byte.
             at, reason = stream.due(now)
@@ -349,6 +360,7 @@ class StreamLoop:
     def _give_up(self) -> None:
         groups, self._groups = self._groups, []
         self._dues.clear()
+        self._timed.clear()
         self._posted.clear()
         with self._lock:
             streams, self._streams = self._streams, set()
