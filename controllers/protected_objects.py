@@ -11,7 +11,6 @@ from asoreconcile.azure.arm import ids
 from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.catalogue.storage_codec import as_far_as_readable
 from asoreconcile.azure.controllers.kind_registry import KindRegistry, not_listed
-from asoreconcile.azure.reconcile.identity.identity import id_of
 from asoreconcile.azure.reconcile.model.annotation_bounds import bounded
 from asoreconcile.azure.reconcile.model.annotations import (
     OPERATOR_NAMESPACE,
@@ -82,6 +81,9 @@ class ProtectedObjects:
         kind = self._kinds.running().get(node.group_kind)
         if claimed or kind is None or not kind.version.is_arm:
             return claimed or ""
+        # With the first deletion: it needs the modules that call Azure.
+        from asoreconcile.azure.reconcile.identity.identity import id_of
+
         version, obj = as_far_as_readable(kind.form, kind.version, entry.deep_copy())
         return id_of(
             version,

@@ -42,7 +42,8 @@ NOT_AT_THE_START = {
     "requests",
 }
 # Those of the standard library are left out: how many it splits into differs by Python.
-MOST_MODULES = 388
+# Among them are the policies with annotations: each event of an object asks their rows.
+MOST_MODULES = 404
 
 
 def test_a_start_loads_nothing_that_only_reconciles_need(tmp_path):
