@@ -292,10 +292,10 @@ def _is_claimed(version: KindVersion, obj: JsonObject) -> bool:
     record has let through.
     """
     if version.is_arm:
-        own = bounded(annotations(obj))
-        claim = stated_claim(own)
+        notes = bounded(annotations(obj))
+        claim = stated_claim(notes)
         is_free = claim is not None and claim.answers is PutAnswers.NONE
-        return bool(own.get(RESOURCE_ID)) and not is_free
+        return bool(notes.get(RESOURCE_ID)) and not is_free
     return is_fixed_user(version.group_kind) and FINALIZER in finalizers(obj)
 
 

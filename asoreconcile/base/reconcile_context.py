@@ -5,7 +5,7 @@ whether to go on. Both clients do so in every call, and `single_flight` in every
 Rules: CT-6, CT-9, TH-9.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -33,6 +33,8 @@ class Context:
     priority of the reconcile in the queue. log_fields: fields of each of its log
     records. heeds_stop: whether a stop ends waits at once; otherwise they may last
     until the stop's deadline. trace: span of the reconcile, if tracing is on.
+    held_seconds: returns for how long a reconcile of the object kept all other threads
+    of the process from running, within the last hour; 0 if none did.
     """
 
     clock: Clock
@@ -43,6 +45,7 @@ class Context:
     log_fields: Mapping[str, Any] = attrs.field(factory=dict)
     heeds_stop: bool = True
     trace: ReconcileTrace | None = None
+    held_seconds: Callable[[], float] = float
 
     def but(
         self,
@@ -62,6 +65,7 @@ class Context:
             self.log_fields,
             heeds_stop and self.heeds_stop,
             self.trace,
+            self.held_seconds,
         )
 
     @property

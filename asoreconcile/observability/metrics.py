@@ -106,6 +106,18 @@ class RuntimeMetrics:
             ("name",),
             registry=registry,
         )
+        self._held = Counter(
+            "asoreconcile_process_held_total",
+            "Times that a reconcile kept all other threads from running for 2 s",
+            ("controller",),
+            registry=registry,
+        )
+        self._held_seconds = Counter(
+            "asoreconcile_process_held_seconds_total",
+            "Seconds for which reconciles kept all other threads from running",
+            ("controller",),
+            registry=registry,
+        )
         self._controllers = ReconcileFamilies(registry)
         self._queues: dict[str, Callable[[], QueueSnapshot]] = {}
         self._informers: dict[str, _InformerState] = {}
@@ -122,11 +134,17 @@ class RuntimeMetrics:
 
     def controller(self, name: str) -> ControllerMetrics:
         """Return the series of one controller, zero-initialised."""
+        self._held.labels(name)
         return ControllerMetrics(self._controllers, name)
 
     def leader(self, name: str) -> Gauge:
         """Return the series of one lease. Rule: LE-9."""
         return self._leader.labels(name)
+
+    def held(self, controller: str, seconds: float) -> None:
+        """Count one time that a reconcile of a controller held the process."""
+        self._held.labels(controller).inc()
+        self._held_seconds.labels(controller).inc(seconds)
 
     def kube_request(self, code: str, method: str, host: str, seconds: float) -> None:
         """Count one request to the Kubernetes API.

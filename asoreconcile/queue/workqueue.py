@@ -209,6 +209,11 @@ class WorkQueue(Generic[Key]):
         with self._lock:
             return len(self._ready) + self._state.locked
 
+    @property
+    def has_ready(self) -> bool:
+        """Return whether a key is ready that no worker holds. Takes no lock."""
+        return bool(self._ready)
+
     def unclaimed(self) -> int:
         """Return the number of ready keys that no worker waiting in `get` will take."""
         with self._lock:

@@ -40,6 +40,7 @@ from asoreconcile.runtime.process_parts import ProcessParts
 from asoreconcile.runtime.runnable import Runnable, RunnableGroup, RunnableHooks
 from asoreconcile.runtime.signals import stop_signals
 from asoreconcile.runtime.startup import StartUp
+from asoreconcile.runtime.watchdog import Watchdog
 from asoreconcile.webhooks.managed import ManagedCertificates
 from asoreconcile.webhooks.metrics import WebhookMetrics
 from asoreconcile.webhooks.server import WebhookLimits
@@ -448,6 +449,11 @@ class Application(ControllerRegistrar):
         if self._elector is not None:
             self.healthz.add("leaderElection", self._elector.liveness)
             self.readyz.add("leaderElection", self._elector.readiness)
+        watchdog = Watchdog(
+            self._process.debug.controllers, self._parts.metrics.held, self.threads
+        )
+        # The last group to stop: it is to see the others end.
+        self.manager.add(watchdog, group=RunnableGroup.SERVERS)
         for server in self._process.services():
             self.manager.add(server, group=RunnableGroup.SERVERS)
         self._run_cluster(self)

@@ -19,12 +19,12 @@ from asoreconcile.base.threads import Threads
 from asoreconcile.base.tracing import Tracing
 from asoreconcile.observability.metrics import RuntimeMetrics
 from asoreconcile.queue.worker_shares import WorkerShares
-from asoreconcile.queue.workqueue import WorkQueue
+from asoreconcile.queue.workqueue import LOW_PRIORITY, WorkQueue
 from asoreconcile.runtime.health import CheckResult
 from asoreconcile.runtime.options import ControllerOptions
 from asoreconcile.runtime.reconciler import Reconcile, Reconciler, reconcile_of
 from asoreconcile.runtime.sources import CacheSync, EventSources, Source, Watch
-from asoreconcile.runtime.worker import Worker
+from asoreconcile.runtime.worker import InFlightReconciles, Worker
 from asoreconcile.runtime.worker_pool import WorkerPool
 
 _log = Logger(__name__)
@@ -215,6 +215,18 @@ class Controller:
     def in_flight(self) -> list[dict[str, Any]]:
         """Return the reconciles in flight, as JSON values, the longest first."""
         return self._in_flight.states()
+
+    @property
+    def in_flight_reconciles(self) -> InFlightReconciles:
+        """The reconciles in flight, for the watchdog."""
+        return self._in_flight
+
+    def take_last(self, key: ObjectKey, held_seconds: float) -> None:
+        """Reconcile an object after all others from now on, because a reconcile of it
+        held the process for that long; and not for ten times as long.
+        """
+        rest_seconds = self._worker.taken_last.add(key, held_seconds)
+        self._queue.add_after(key, rest_seconds, priority=LOW_PRIORITY, not_before=True)
 
     def queue_state(self) -> dict[str, Any]:
         """Return numbers about the queue and its workers, as JSON values."""

@@ -10,7 +10,9 @@ Rules: CT-3 - CT-6, CT-9, PQ-7.
 
 import sys
 import threading
+import time
 import traceback
+from functools import partial
 from typing import Any
 
 import attrs
@@ -24,7 +26,7 @@ from asoreconcile.base.reconcile_context import Context, running
 from asoreconcile.base.stop_signal import StopSignal
 from asoreconcile.base.tracing import Tracing
 from asoreconcile.observability.reconcile_metrics import ControllerMetrics, FailureCount
-from asoreconcile.queue.workqueue import Item, WorkQueue
+from asoreconcile.queue.workqueue import LOW_PRIORITY, Item, WorkQueue
 from asoreconcile.runtime.reconciler import (
     Done,
     Outcome,
@@ -37,10 +39,13 @@ from asoreconcile.runtime.reconciler import (
     classify,
     label_of,
 )
+from asoreconcile.runtime.taken_last import TakenLast
 
 _log = Logger(__name__)
 # For reconciles without a deadline: longer than any healthy client call takes.
 _STUCK_AFTER_SECONDS = 300.0
+# For how long an object that is taken last lets others go first, each time.
+_YIELD_SECONDS = 2.0
 
 
 class Throttle:
@@ -71,6 +76,36 @@ class InFlightReconcile:
     # To find its stack if it never ends.
     thread: int = attrs.field(init=False, factory=threading.get_ident)
     reported: bool = attrs.field(init=False, default=False)
+    cpu_at_begin: float = attrs.field(init=False, factory=time.thread_time)
+    _cpu_at_end: float | None = attrs.field(init=False, default=None)
+    # The thread's own, which other threads may read, also after it has ended.
+    _cpu_clock: int | None = attrs.field(init=False)
+
+    @_cpu_clock.default
+    def _own_clock(self) -> int | None:
+        if not hasattr(time, "pthread_getcpuclockid"):  # macOS
+            return None
+        return time.pthread_getcpuclockid(self.thread)
+
+    @property
+    def has_ended(self) -> bool:
+        """Return whether the reconcile has ended."""
+        return self._cpu_at_end is not None
+
+    def end(self) -> None:
+        """Record its end; call on the thread that ran it."""
+        self._cpu_at_end = time.thread_time()
+
+    def cpu_seconds(self) -> float:
+        """Return the CPU time of its thread now, or at its end. From any thread."""
+        if self._cpu_at_end is not None:
+            return self._cpu_at_end
+        if self._cpu_clock is None:
+            return self.cpu_at_begin
+        try:
+            return time.clock_gettime(self._cpu_clock)
+        except OSError:  # the thread is gone
+            return self.cpu_at_begin
 
 
 @attrs.define(eq=False)
@@ -82,6 +117,8 @@ class InFlightReconciles:
     _stuck_after_seconds: float
     _lock: threading.Lock = attrs.field(init=False, factory=threading.Lock)
     _running: dict[int, InFlightReconcile] = attrs.field(init=False, factory=dict)
+    _ended: dict[int, InFlightReconcile] = attrs.field(init=False, factory=dict)
+    """The last one of each thread, since `running` was called."""
 
     def begin(self, key: ObjectKey, reconcile_id: str) -> InFlightReconcile:
         """Record that this thread starts a reconcile; call `end` after it."""
@@ -92,8 +129,25 @@ class InFlightReconciles:
 
     def end(self, ended: InFlightReconcile) -> None:
         """Forget a reconcile that has ended; call on the thread that ran it."""
+        ended.end()
         with self._lock:
             self._running.pop(ended.thread, None)
+            self._ended[ended.thread] = ended
+
+    def running(self) -> list[InFlightReconcile]:
+        """Return the running reconciles, and forget those that have ended."""
+        if not self._running and not self._ended:
+            return []  # most controllers are idle
+        with self._lock:
+            self._ended.clear()
+            return list(self._running.values())
+
+    def running_or_ended(self) -> list[InFlightReconcile]:
+        """Return the running reconciles, and the last one of each thread that has ended
+        since `running` was called.
+        """
+        with self._lock:
+            return [*self._running.values(), *self._ended.values()]
 
     def describe(self) -> list[str]:
         """Return a text for each reconcile, `controller namespace/name (12.3 s)`, the
@@ -141,7 +195,7 @@ class InFlightReconciles:
                 name=one.key.name,
                 reconcileID=one.reconcile_id,
                 seconds=round(age, 1),
-                stack=_stack(one.thread),
+                stack=stack_of(one.thread),
             )
 
     def _by_age(self) -> list[InFlightReconcile]:
@@ -149,7 +203,8 @@ class InFlightReconciles:
             return sorted(self._running.values(), key=lambda one: one.since)
 
 
-def _stack(thread: int) -> str:
+def stack_of(thread: int) -> str:
+    """Return the stack of a thread, as text; "" if it is gone."""
     frame = sys._current_frames().get(thread)  # noqa: SLF001 - the only way to see it
     return "".join(traceback.format_stack(frame)) if frame else ""
 
@@ -171,9 +226,14 @@ class Worker:
     _deadline_seconds: float | None
     _throttle: Throttle | None
     _tracing: Tracing | None = None
+    taken_last: TakenLast = attrs.field(init=False)
     in_flight: InFlightReconciles = attrs.field(init=False)
     closed: threading.Event = attrs.field(init=False, factory=threading.Event)
     stopping: StopSignal = attrs.field(init=False, factory=StopSignal)
+
+    @taken_last.default
+    def _none_taken_last(self) -> TakenLast:
+        return TakenLast(self._clock)
 
     @in_flight.default
     def _none_in_flight(self) -> InFlightReconciles:
@@ -190,6 +250,12 @@ class Worker:
         # Taken from the queue before it was shut down. Nothing is lost: the next
         # process or controller lists everything again.
         if self.closed.is_set():
+            return
+        if self.taken_last.held_seconds(item.key) and self._queue.has_ready:
+            # The others first.
+            self._queue.add_after(
+                item.key, _YIELD_SECONDS, priority=LOW_PRIORITY, not_before=True
+            )
             return
         # A new id for each reconcile, not each object: logs and traces of two tries
         # must be distinguishable.
@@ -240,6 +306,7 @@ class Worker:
             deadline=deadline,
             stop=self.stopping,
             priority=item.priority,
+            held_seconds=partial(self.taken_last.held_seconds, item.key),
             log_fields={
                 "controller": self._name,
                 "controllerKind": self._kind,

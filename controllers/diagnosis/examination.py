@@ -276,9 +276,7 @@ class Examination:
         yield from checks.of_objects(objects, self._clock.now(), unread)
         for refused in [*self._at.refused.values()][:1]:
             yield _OBJECTS.unknown(*_lack(refused))
-        yield from checks.of_annotations(
-            self._at.objects, self._at.namespaces, self._at.catalogue
-        )
+        yield from checks.of_annotations(self._at.objects, self._at.namespaces)
         for kind, why in self._at.unlisted.items():
             yield _OBJECTS.error(
                 f"those of {kind} cannot be listed: {why}",
@@ -335,9 +333,9 @@ class Examination:
             found = self._at.read(SECRETS, ObjectKey(namespace, secret))
             if found is not None:
                 if is_export(found):
-                    inherited = self._at.namespaces.get(namespace, {})
+                    notes = self._at.namespaces.get(namespace, {})
                     yield from credential_checks.of_export(
-                        name, is_allowed=is_on(inherited, EXPORTS_AS_CREDENTIALS_ROW)
+                        name, is_allowed=is_on(notes, EXPORTS_AS_CREDENTIALS_ROW)
                     )
                 if credential_checks.is_workload_identity(found):
                     workloads.add(namespace)

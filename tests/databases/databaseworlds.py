@@ -46,7 +46,9 @@ class DatabaseWorld(World):
             "reason": "Succeeded",
             "lastTransitionTime": "2026-01-01T00:00:00Z",
         }
-        status = {"conditions": [condition], "fullyQualifiedDomainName": host}
+        found = {"fullyQualifiedDomainName": host}
+        self.azure.seed(self.owner_id, {"properties": found})
+        status = {"conditions": [condition], **found}
         self.client.patch(
             self.resource_for(obj),
             key_of(obj),

@@ -35,6 +35,13 @@ READY = {
 class AzureSqlWorld(DatabaseWorld):
     group = "sql.azure.com"
 
+    def sql_id(self, kind, name):
+        group = f"/subscriptions/{self.azure.subscription_id}/resourceGroups/rg"
+        server = f"{group}/providers/Microsoft.Sql/servers"
+        return (
+            f"{server}/{name}" if kind == "Server" else f"{server}/sql/databases/{name}"
+        )
+
     def make_sql_owner(self, kind, name, owner, status):
         obj = {
             "apiVersion": "sql.azure.com/v20250101",
@@ -45,8 +52,10 @@ class AzureSqlWorld(DatabaseWorld):
         self.apply(obj)
         self.annotate(
             obj,
-            **{RESOURCE_ID: f"/subscriptions/s/resourceGroups/g/providers/P/t/{name}"},
+            **{RESOURCE_ID: self.sql_id(kind, name)},
         )
+        if status:
+            self.azure.seed(self.sql_id(kind, name), {"properties": dict(status)})
         self.client.patch(
             self.resource_for(obj),
             key_of(obj),
@@ -268,7 +277,7 @@ def test_a_server_that_cannot_be_verified_gets_no_sign_in(world, tmp_path, monke
     monkeypatch.setenv("SSL_CERT_FILE", str(other))
     user = sql_user(world)
     world.apply(user)
-    assert world.reason(user)[0] == "ServerNotVerified"
+    assert world.reason(user)[0] == "ServerUnreachable"
     assert world.server.databases == []
 
 

@@ -1,5 +1,6 @@
 """The operator as a process, with a server of PostgreSQL: watches, claims, and the end."""
 
+import copy
 import ssl
 import time
 
@@ -24,7 +25,6 @@ OWNER = {
         # Another operator's, whose status this test writes.
         "annotations": {
             OPERATOR_NAMESPACE: "elsewhere",
-            RESOURCE_ID: "/subscriptions/s/resourceGroups/g/providers/P/t/server",
         },
     },
     "spec": {"owner": {"name": "rg"}, "location": "westeurope"},
@@ -96,7 +96,13 @@ def test_a_user_follows_its_owner_its_secret_and_its_object(
     operation.start_manager(AZURE_SYNC_PERIOD="never", SSL_CERT_FILE=str(authorities))
     operation.apply(USER)
     operation.wait_condition(USER, "WaitingForOwner")
-    operation.apply(OWNER)
+    found = {"fullyQualifiedDomainName": f"localhost:{postgresql_server.port}"}
+    group = f"/subscriptions/{operation.azure.subscription_id}/resourceGroups/rg"
+    owner_id = f"{group}/providers/Microsoft.DBforPostgreSQL/flexibleServers/server"
+    operation.azure.seed(owner_id, {"properties": found})
+    owner = copy.deepcopy(OWNER)
+    owner["metadata"]["annotations"][RESOURCE_ID] = owner_id
+    operation.apply(owner)
     ready = {
         "type": "Ready",
         "status": "True",
@@ -109,7 +115,8 @@ def test_a_user_follows_its_owner_its_secret_and_its_object(
         {
             "status": {
                 "conditions": [ready],
-                "fullyQualifiedDomainName": f"localhost:{postgresql_server.port}",
+                # The operator asks Azure, and does not believe this.
+                "fullyQualifiedDomainName": "stranger.example.com:1",
             }
         },
         subresource="status",

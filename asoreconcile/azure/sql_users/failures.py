@@ -1,15 +1,16 @@
-"""Convert a server's refusal to a condition: reason, message and advice. Pure."""
+"""Convert a server's refusal to a condition: reason, message and advice."""
 
 from collections.abc import Mapping, Sequence
 
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.azure.sql_users.server import DatabaseServer, ServerError, Trouble
 from asoreconcile.azure.sql_users.statement import Statement
+from asoreconcile.base.log import Logger
 
 _REASONS: Mapping[Trouble, str] = {
     "unreachable": "ServerUnreachable",
     "lost": "ServerUnreachable",
-    "tls": "ServerNotVerified",
+    "tls": "ServerUnreachable",
     "firewall": "BlockedByFirewall",
     "sign-in": "AdministratorSignInFailed",
     "owns": "UserOwnsObjects",
@@ -17,11 +18,7 @@ _REASONS: Mapping[Trouble, str] = {
     "refused": "RefusedByServer",
 }
 _ADVICE: Mapping[Trouble, str] = {
-    "unreachable": "see that it runs, that its name resolves here, and that the "
-    "network policies and firewalls on the way let the operator out on this port",
     "lost": "it is tried again",
-    "tls": "the operator talks to servers over TLS alone, and to those whose "
-    "certificate it can verify",
     "firewall": "add a firewall rule for the address from which the operator connects",
     "sign-in": "see that serverAdminUsername, and the password or the identity, are "
     "those of an administrator of the server",
@@ -29,6 +26,15 @@ _ADVICE: Mapping[Trouble, str] = {
     "locked": "another transaction on the server holds a lock; it is tried again",
     "refused": "",
 }
+
+
+_NO_CONNECTION = (
+    "no verified connection to it could be made. See that it runs, that its name "
+    "resolves here, that network policies and firewalls on the way let the operator "
+    "out on this port, and that its certificate is for this name and of a trusted "
+    "authority. The operator's log has the error"
+)
+_log = Logger(__name__)
 
 
 class RefusedStatementError(ServerError):
@@ -63,11 +69,23 @@ def condition_of(
     error: ServerError, server: DatabaseServer, doing: str = ""
 ) -> ConditionError:
     """Return the condition of a failure. doing: the statement, without its secrets."""
+    if error.trouble in ("unreachable", "tls") and not error.code:
+        # The error itself would tell an author which ports of the network answer.
+        _log.warning(
+            "A database server cannot be used", server=str(server), error=str(error)
+        )
+        failed = ConditionError(
+            f"server {server} cannot be used: {_NO_CONNECTION}",
+            reason=_REASONS["unreachable"],
+            retry=RetryClass.SLOW,
+        )
+        failed.is_unread = not doing
+        return failed
     code = f" ({error.code})" if error.code else ""
     what = f" to {doing!r}" if doing else ""
-    advice = _ADVICE[error.trouble]
+    advice = _ADVICE.get(error.trouble, "")
     message = f"server {server} said{what}: {error}{code}"
-    if error.trouble in ("unreachable", "tls"):
+    if error.trouble == "unreachable":
         message = f"server {server} cannot be used: {error}{code}"
     failed = ConditionError(
         f"{message}: {advice}" if advice else message,

@@ -10,6 +10,7 @@ from asoreconcile.azure.arm.condition_error import unusable
 from asoreconcile.azure.catalogue.kinds import Catalogue
 from asoreconcile.azure.catalogue.names import azure_name
 from asoreconcile.azure.reconcile.model.owner import owner_target, waiting
+from asoreconcile.azure.sql_users.addresses import ServerAddresses
 from asoreconcile.azure.sql_users.azure_sql import AzureSql
 from asoreconcile.azure.sql_users.lookups import UserKind, UserLookups
 from asoreconcile.azure.sql_users.mysql import MySql
@@ -159,7 +160,8 @@ def database_users(
     kind: UserKind, *, clock: Clock, fence: Fence | None = None
 ) -> DatabaseUsers:
     """Return the users of a kind. fence: called before each write."""
-    return DatabaseUsers(kind, Sessions(kind.connect, clock=clock), fence=fence)
+    sessions = Sessions(kind.connect, clock=clock)
+    return DatabaseUsers(kind, sessions, ServerAddresses(clock), fence=fence)
 
 
 @contextmanager

@@ -9,9 +9,10 @@ import attrs
 
 from asoreconcile.azure.catalogue.kinds import Catalogue
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
+from asoreconcile.azure.sql_users.addresses import ServerAddresses
 from asoreconcile.azure.sql_users.dialect import Dialect
 from asoreconcile.azure.sql_users.server import DatabaseServer, OpenSession, SignIn
-from asoreconcile.base.objects import GroupKind, JsonObject, ObjectKey, status
+from asoreconcile.base.objects import GroupKind, JsonObject, ObjectKey
 
 
 @attrs.frozen
@@ -54,7 +55,7 @@ class UserKind:
     find_sign_in: FindSignIn
 
 
-def of_reconcile(scope: ReconcileScope) -> UserLookups:
+def of_reconcile(scope: ReconcileScope, addresses: ServerAddresses) -> UserLookups:
     """Return the lookups of a reconcile. Changes of the results cause another
     reconcile.
     """
@@ -73,7 +74,7 @@ def of_reconcile(scope: ReconcileScope) -> UserLookups:
         obj=scope.patcher.obj,
         owner=owner,
         find=scope.objects.get,
-        status=status,
+        status=lambda server: addresses.status_in_azure(scope, server),
         secret=scope.references.secret,
         token=token,
     )

@@ -15,12 +15,13 @@ import attrs
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass, unusable
 from asoreconcile.azure.catalogue.names import azure_name
 from asoreconcile.azure.non_arm.extension_points import require_permission
-from asoreconcile.azure.non_arm.owner_in_azure import owner_annotation
+from asoreconcile.azure.non_arm.owner_in_azure import owner_note
 from asoreconcile.azure.reconcile.model.annotations import RECONCILE_POLICY
 from asoreconcile.azure.reconcile.model.decisions import ReconcileOutcome, Succeeded
 from asoreconcile.azure.reconcile.model.existence import IfExists, stated_policy
 from asoreconcile.azure.reconcile.model.policy import LET_GO
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
+from asoreconcile.azure.sql_users.addresses import ServerAddresses
 from asoreconcile.azure.sql_users.dialect import Dialect
 from asoreconcile.azure.sql_users.failures import (
     RefusedStatementError,
@@ -79,19 +80,23 @@ class DatabaseUsers:
         self,
         kind: UserKind,
         sessions: Sessions,
+        addresses: ServerAddresses,
         *,
         fence: Fence | None = None,
     ) -> None:
-        """fence: called before each statement that changes anything."""
+        """addresses: Azure's answers about servers.
+        fence: called before each statement that changes anything.
+        """
         self._dialect = kind.dialect
         self._sessions = sessions
+        self._addresses = addresses
         self._find_server = kind.find_server
         self._find_sign_in = kind.find_sign_in
         self._fence = fence
 
     def apply(self, scope: ReconcileScope) -> ReconcileOutcome:
         """Create or change the user, and read it again for verification."""
-        dialect, lookups = self._dialect, of_reconcile(scope)
+        dialect, lookups = self._dialect, of_reconcile(scope, self._addresses)
         server = self._find_server(lookups)
         password = _password(scope)
         desired = dialect.desired(
@@ -117,7 +122,7 @@ class DatabaseUsers:
         if record is not None and record.password:
             # Others may set a password meanwhile, and no server shows it.
             _store(scope, attrs.evolve(record, password=""))
-        lookups = of_reconcile(scope)
+        lookups = of_reconcile(scope, self._addresses)
         server = self._find_server(lookups)
         now = self._dialect.identity(_name(scope), spec(scope.patcher.obj))
 
@@ -142,7 +147,7 @@ class DatabaseUsers:
             # which nothing is to be done.
             return _leave(scope, identity, NOT_MADE)
         scope.patcher.add_remark(LET_GO)  # a server may be gone for ever
-        lookups = of_reconcile(scope)
+        lookups = of_reconcile(scope, self._addresses)
         server = self._find_server(lookups)
         if known.record is not None and known.record.place != server.place:
             why = f"it is on {known.record.place}, and the owner is {server.place} now"
@@ -429,15 +434,15 @@ class _User:
             )
 
     def _store(self, record: UserRecord) -> None:
-        further = owner_annotation(self.scope) if record.is_made else {}
-        _store(self.scope, record, further)
+        notes = owner_note(self.scope) if record.is_made else {}
+        _store(self.scope, record, notes)
 
 
 def _store(
-    scope: ReconcileScope, record: UserRecord, further: Mapping[str, str | None] = _NONE
+    scope: ReconcileScope, record: UserRecord, notes: Mapping[str, str | None] = _NONE
 ) -> None:
     patcher, key = scope.patcher, scope.operator.record_key()
-    patcher.record({**record.annotation(patcher.obj, key), **further})
+    patcher.record({**record.annotation(patcher.obj, key), **notes})
 
 
 def _say(session: Session, statement: Statement, fence: Fence | None) -> None:

@@ -26,6 +26,8 @@ EXPORT_REFUSED = "FailedWritingAdditionalKubernetesObjects"
 EXPORT_FAILED = "ExportFailed"
 # Not in ASO. Present while the check that the operator was told to rely on is missing.
 SECRETS_UNCHECKED = "SecretsUnchecked"
+# Not in ASO. Present for an hour after a reconcile of the object held the process.
+TAKEN_LAST = "TakenLast"
 # The reason if a check of an extension holds a PUT back.
 BLOCKED = "ReconciliationBlocked"
 # The longest message that Kubernetes allows in its own conditions.

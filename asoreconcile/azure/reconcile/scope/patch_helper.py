@@ -32,6 +32,7 @@ from asoreconcile.azure.reconcile.model.conditions import (
     DRIFTED,
     EXPORT_FAILED,
     SECRETS_UNCHECKED,
+    TAKEN_LAST,
     ReadyCondition,
     find_ready,
     merge_problem,
@@ -78,9 +79,24 @@ _PROBLEMS = {
     DRIFTED: "Drift",
     EXPORT_FAILED: "FetchFailed",
     SECRETS_UNCHECKED: "NoPolicy",
+    TAKEN_LAST: "HeldTheProcess",
 }
 # Small, and used by others.
 _KEPT = frozenset({"conditions", "id", "name", "type", "provisioningState"})
+
+
+def _why_taken_last() -> str:
+    """Return why the object of this reconcile is taken last, or ""."""
+    context = reconcile_context.current()
+    held_seconds = 0.0 if context is None else context.held_seconds()
+    if not held_seconds:
+        return ""
+    return (
+        "A reconcile of this object kept all others from running for "
+        f"{held_seconds:.0f} s. For an hour the object is reconciled after all others "
+        "of its kind, and rarely. Look for very long texts in the object or in the "
+        "Secrets that it names"
+    )
 
 
 def fitted(status: JsonObject, room: int) -> tuple[JsonObject, list[str]]:
@@ -184,7 +200,7 @@ class PatchHelper:
         self.generation = generation(obj)
         # As this reconcile knows them: its decisions rest on these.
         self._was_deleting = is_deleting(obj)
-        self._known_annotations: dict[str, str | None] = {**annotations(obj)}
+        self._known_notes: dict[str, str | None] = {**annotations(obj)}
         self.status: JsonObject = copy_json(status(self.obj))
         # As it was read, or as this reconcile has written it.
         self._known_status = status(obj)
@@ -204,7 +220,7 @@ class PatchHelper:
 
     def annotate(
         self,
-        changes: Mapping[str, str | None],
+        notes: Mapping[str, str | None],
         *,
         labelled: Mapping[str, str] | None = None,
     ) -> None:
@@ -215,14 +231,14 @@ class PatchHelper:
         copy may be older than another process's write, and the token of one operation
         must never be combined with the generation of another.
         """
-        if _differ(self.annotations, changes):
-            self._collect("annotations", changes)
+        if _differ(self.annotations, notes):
+            self._collect("annotations", notes)
         if labelled and _differ(labels(self.obj), labelled):
             self._collect("labels", labelled)
 
     def record(
         self,
-        changes: Mapping[str, str | None],
+        notes: Mapping[str, str | None],
         *,
         labelled: Mapping[str, str] | None = None,
     ) -> None:
@@ -231,7 +247,7 @@ class PatchHelper:
         Use it for facts that another process needs if this one crashes now. Raises
         GoneError.
         """
-        self.annotate(changes, labelled=labelled)
+        self.annotate(notes, labelled=labelled)
         self.flush()
 
     def write_shared(self, meta: JsonObject) -> None:
@@ -268,17 +284,15 @@ class PatchHelper:
         policy may forbid the write. Raises GoneError, StaleError.
         """
         live = self.stored if self.is_live else self._live()
-        found = annotations(live)
+        notes = annotations(live)
         known = {
-            name: one
-            for name, one in self._known_annotations.items()
-            if one is not None
+            name: one for name, one in self._known_notes.items() if one is not None
         }
         if (
             generation(live) != self.generation
             or is_deleting(live) != self._was_deleting
             or not has_finalizer(live, FINALIZER)
-            or (found != known and operators_own(found) != operators_own(known))
+            or (notes != known and operators_own(notes) != operators_own(known))
         ):
             raise StaleError(f"{self.key} has changed since it was read")
         if not self.is_live:
@@ -376,6 +390,7 @@ class PatchHelper:
         status is kept, because this process may have lost the leadership; the next
         reconcile starts from it.
         """
+        self.set_problem(TAKEN_LAST, _why_taken_last())
         self.flush()
         conflicts = 0
         while status(self.stored) == self._known_status:
@@ -398,9 +413,9 @@ class PatchHelper:
         Only with another change, or if there is an older copy: objects of an earlier
         version are not all written at once.
         """
-        own = self.annotations
+        notes = self.annotations
         before = next(filter(is_claim, shown.get("conditions") or ()), None)
-        after = claim_condition(own, before, self._clock.now())
+        after = claim_condition(notes, before, self._clock.now())
         if after is None or after == before:
             return
         others = [one for one in shown.get("conditions") or () if not is_claim(one)]
@@ -458,7 +473,7 @@ class PatchHelper:
 
     def _collected(self) -> JsonObject:
         collected, self.unwritten = self.unwritten, {}
-        self._known_annotations |= collected.get("annotations") or {}
+        self._known_notes |= collected.get("annotations") or {}
         return collected
 
     def _patch(self, body: JsonObject, *, subresource: str = "") -> None:

@@ -102,7 +102,7 @@ def put_of(
     record = DriftBaseline(
         put,
         known,
-        annotations_hash=rendered.annotations_hash,
+        notes=rendered.notes,
         at=at,
         secrets=rendered.secrets,
         declared=frozenset(declared.now),

@@ -3,11 +3,14 @@
 import os
 import ssl
 from collections.abc import Callable
+from contextvars import ContextVar
+from functools import cache
 from typing import Any
 
 import certifi
 from cryptography import x509
 
+from asoreconcile.azure.sql_users.drivers.bounded import BoundedSocket, ByteBound
 from asoreconcile.azure.sql_users.drivers.dbapi import DbApiSession
 from asoreconcile.azure.sql_users.server import (
     CONNECT_SECONDS,
@@ -35,6 +38,10 @@ _TROUBLE: dict[int, Trouble] = {
 }
 
 
+# The connections that a sign-in opens: one, and one more if the server sends it on.
+_BOUNDS: ContextVar[list[ByteBound]] = ContextVar("bounds")
+
+
 def connect(server: DatabaseServer, sign_in: SignIn) -> DbApiSession:
     """Sign in. Raises ServerError.
 
@@ -52,6 +59,10 @@ def connect(server: DatabaseServer, sign_in: SignIn) -> DbApiSession:
     # The driver's own function waits until the time is up before it reports the
     # server's error.
     pytds.utils.exponential_backoff = _once
+    _own_connect()  # before it is replaced
+    pytds._connect = _connected  # noqa: SLF001
+    bounds: list[ByteBound] = []
+    opening = _BOUNDS.set(bounds)
     try:
         made = pytds.connect(
             dsn=server.host,
@@ -70,10 +81,48 @@ def connect(server: DatabaseServer, sign_in: SignIn) -> DbApiSession:
         limit = STATEMENT_SECONDS / LOCKS_PER_STATEMENT
         with made.cursor() as cursor:
             cursor.execute(f"SET LOCK_TIMEOUT {limit * 1000:.0f}")
+        bounds[-1].signed_in()
     except Exception as error:  # noqa: BLE001 - told apart by `_failure`
         failure = _failure(error, connected=False)
         raise failure from None
+    finally:
+        _BOUNDS.reset(opening)
     return DbApiSession(made, lambda error: _failure(error, connected=True))
+
+
+def _connected(login: Any, host: str, port: int, **options: Any) -> Any:
+    """Open a bounded connection and sign in, in place of the driver's own function.
+
+    The driver calls it again for the host to which a server sends it on.
+    """
+    stated = str(login.servers[0][0])
+    if not is_same_or_beside(host, stated):
+        raise ServerError(
+            f"sends sign-ins on to {host!r}, which is not of its domain",
+            trouble="unreachable",
+        )
+    sock = BoundedSocket.to(host, port)
+    _BOUNDS.get().append(sock.bound)
+    options["sock"] = sock
+    return _own_connect()(login=login, host=host, port=port, **options)
+
+
+@cache
+def _own_connect() -> Callable[..., Any]:
+    """Return the driver's own function."""
+    import pytds
+
+    own: Callable[..., Any] = pytds._connect  # noqa: SLF001
+    return own
+
+
+def is_same_or_beside(host: str, stated: str) -> bool:
+    """Return whether a host is the stated one or in the same domain: Azure SQL sends
+    sign-ins on to a worker below `database.windows.net`.
+    """
+    one, other = host.lower().rstrip("."), stated.lower().rstrip(".")
+    _, _, domain = other.partition(".")
+    return one == other or ("." in domain and one.endswith(f".{domain}"))
 
 
 def authorities() -> str:
@@ -111,6 +160,8 @@ def _is_of_host(cert: Any, name: bytes) -> bool:
 
 
 def _failure(error: Exception, *, connected: bool) -> ServerError:
+    if isinstance(error, ServerError):
+        return error
     text = str(error) or type(error).__name__
     lost: Trouble = "lost" if connected else "unreachable"
     name = f"{type(error).__module__}.{type(error).__name__}"

@@ -6,6 +6,7 @@ import time
 from typing import Any
 
 from asoreconcile.azure.sql_users import quoting
+from asoreconcile.azure.sql_users.drivers.bounded import BoundedSocket, with_bound
 from asoreconcile.azure.sql_users.drivers.dbapi import DbApiSession
 from asoreconcile.azure.sql_users.server import (
     CONNECT_SECONDS,
@@ -23,6 +24,7 @@ _FIRST = (
     "SET SESSION sql_mode = 'NO_BACKSLASH_ESCAPES', lock_wait_timeout = {0}, "
     "innodb_lock_wait_timeout = {0}"
 )
+_OF_DRIVER = range(2000, 3000)
 _TROUBLE: dict[int, Trouble] = {
     1040: "unreachable",  # ER_CON_COUNT_ERROR
     1044: "refused",  # ER_DBACCESS_DENIED_ERROR
@@ -39,18 +41,18 @@ _TROUBLE: dict[int, Trouble] = {
 }
 
 
-class _Greeting(socket.socket):
-    """A connection that limits the time before TLS to CONNECT_SECONDS.
+class _Greeting(BoundedSocket):
+    """A connection that limits the time before TLS to CONNECT_SECONDS, and its bytes.
 
     The driver alone would start a new time limit for each byte that an unverified
     server sends.
     """
 
     def __init__(self, connected: socket.socket) -> None:
-        super().__init__(fileno=connected.detach())
+        super().__init__(connected)
         self._until = time.monotonic() + CONNECT_SECONDS
 
-    def recv_into(self, *args: Any) -> int:
+    def recv_into(self, *args: Any, **options: Any) -> int:
         """Receive like a socket, and restore the socket's time limit before
         returning.
         """
@@ -59,7 +61,7 @@ class _Greeting(socket.socket):
             raise TimeoutError("timed out")
         self.settimeout(left)
         try:
-            return super().recv_into(*args)
+            return super().recv_into(*args, **options)
         finally:
             self.settimeout(before)
 
@@ -81,7 +83,7 @@ def connect(
             user=sign_in.user,
             password=sign_in.secret,
             database=server.database,
-            ssl=context,
+            ssl=with_bound(context),
             charset="utf8mb4",
             autocommit=True,
             connect_timeout=CONNECT_SECONDS,
@@ -95,6 +97,8 @@ def connect(
             defer_connect=True,
         )
         made.connect(_connected(server))
+        # The driver has no name for its present connection.
+        made._sock.bound.signed_in()  # noqa: SLF001
     except ServerError:
         raise
     except Exception as error:  # noqa: BLE001 - told apart by `_failure`
@@ -118,6 +122,8 @@ def _connected(server: DatabaseServer) -> socket.socket:
 
 
 def _failure(error: Exception, *, connected: bool) -> ServerError:
+    if isinstance(error, ServerError):
+        return error
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ssl.SSLError):
@@ -142,4 +148,6 @@ def _failure(error: Exception, *, connected: bool) -> ServerError:
         trouble = "refused"  # the administrator may not do that
     if "IP address" in text and "not allowed" in text:
         trouble = "firewall"
-    return ServerError(text, trouble=trouble, code=str(code))
+    # The driver's own codes are not the server's.
+    shown = "" if code in _OF_DRIVER else str(code)
+    return ServerError(text, trouble=trouble, code=shown)

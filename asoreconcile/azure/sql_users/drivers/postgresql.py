@@ -5,8 +5,9 @@ import ssl
 import struct
 from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, cast
 
+from asoreconcile.azure.sql_users.drivers.bounded import BoundedTlsSocket, with_bound
 from asoreconcile.azure.sql_users.drivers.dbapi import DriverSession
 from asoreconcile.azure.sql_users.server import (
     CONNECT_SECONDS,
@@ -65,6 +66,7 @@ def connect(
             )
             limit = STATEMENT_SECONDS / LOCKS_PER_STATEMENT
             made.run(f"SET lock_timeout = {limit * 1000:.0f}")
+            sock.bound.signed_in()
         except Exception as error:  # noqa: BLE001 - told apart by `_failure`
             failure = _failure(error, connected=False)
             raise failure from None
@@ -73,7 +75,7 @@ def connect(
     return PostgreSqlSession(made, lambda error: _failure(error, connected=True))
 
 
-def _secured(server: DatabaseServer, context: ssl.SSLContext) -> ssl.SSLSocket:
+def _secured(server: DatabaseServer, context: ssl.SSLContext) -> BoundedTlsSocket:
     """Return a verified connection. The driver would not close it after a later
     failure.
     """
@@ -83,9 +85,9 @@ def _secured(server: DatabaseServer, context: ssl.SSLContext) -> ssl.SSLSocket:
         sock.sendall(_TLS_REQUEST)
         if sock.recv(1) != b"S":
             raise ServerError("the server offers no TLS", trouble="tls")
-        secured = context.wrap_socket(sock, server_hostname=server.host)
+        secured = with_bound(context).wrap_socket(sock, server_hostname=server.host)
         opened.pop_all()
-    return secured
+    return cast("BoundedTlsSocket", secured)
 
 
 def _failure(error: Exception, *, connected: bool) -> ServerError:

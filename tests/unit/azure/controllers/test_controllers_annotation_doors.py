@@ -243,11 +243,10 @@ def test_r1_7_a_wrong_value_is_reported_where_it_counts(row, text):
 
 @pytest.mark.parametrize(("row", "text"), wrong_values(OF_OBJECTS), ids=ids)
 def test_doctor_names_wrong_values(row, text):
-    (found,) = checks.of_annotations([network({row.name: text})], {}, builtin())
+    (found,) = checks.of_annotations([network({row.name: text})], {})
     assert row.name in found.text
     assert (found.level == "error") is row.holds_writes
-    right = {row.name: SAMPLES[row.name][0]}
-    assert not [*checks.of_annotations([network(right)], {}, builtin())]
+    assert not [*checks.of_annotations([network({row.name: SAMPLES[row.name][0]})], {})]
 
 
 # asoctl.
