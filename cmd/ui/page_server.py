@@ -188,7 +188,8 @@ class PageServer:
                 raise PageError(404, "There is nothing to post to here.")
             return _document(200, self._page.change(name, _body_of(request)))
         if asked.path == "api/events":
-            return self._events(asked.query.get("last", ""))
+            seconds = 0.0 if "at-once" in asked.query else _WAIT_SECONDS
+            return self._events(asked.query.get("last", ""), seconds)
         if area == "api" and name in self._reads:
             return _document(200, self._reads[name](asked.query))
         if file := self._name_of_file(asked.path):
@@ -211,11 +212,11 @@ class PageServer:
             )
         return _document(200, {"token": token})
 
-    def _events(self, last: str) -> ServerResponse:
+    def _events(self, last: str, seconds: float) -> ServerResponse:
         if not self._waits.acquire(blocking=False):
             raise PageError(503, "Too many pages are open: close one.")
         try:
-            found = self._page.stream.since(last, _WAIT_SECONDS)
+            found = self._page.stream.since(last, seconds)
         finally:
             self._waits.release()
         return _response(200, found, _JSON)

@@ -119,11 +119,13 @@ class MadeUp:
             self.ends += 1
             self.news.notify_all()
 
-    def events(self, last: str) -> dict[str, Any] | None:
-        """Wait for events after the last ones; None if the request is refused."""
+    def events(self, last: str, *, at_once: bool) -> dict[str, Any] | None:
+        """Return the events after the last ones; None if the request is refused. Waits
+        for one, unless it is to answer at once.
+        """
         with self.news:
             ends, known = self.ends, int(last or len(self.told))
-            if last:
+            if last and not at_once:
                 self.news.wait_for(lambda: self.ends > ends or len(self.told) > known)
             if self.ends > ends:
                 return None
@@ -256,7 +258,8 @@ def served(state: MadeUp) -> ThreadingHTTPServer:
         def do_GET(self) -> None:
             asked = urlsplit(self.path)
             if asked.path == "/api/events" and not state.fails:
-                found = state.events(parse_qs(asked.query).get("last", [""])[0])
+                query = parse_qs(asked.query, keep_blank_values=True)
+                found = state.events(query["last"][0], at_once="at-once" in query)
                 # A connection that is closed without an answer is tried again unseen.
                 body = {"error": "The stream ended."} if found is None else found
                 status = 503 if found is None else 200

@@ -110,6 +110,20 @@ def test_objects_become_ready_and_their_requests_are_shown(page):
     keep(page, "sandbox-queues")
 
 
+def test_no_key_stays_in_the_address_or_a_cookie_and_a_reload_keeps_the_page(page):
+    assert "once" not in page.url
+    assert page.context.cookies() == []
+    page.reload()
+    page.locator(".link.live").wait_for()
+    card(page, "net", "ready")
+    stranger = page.context.new_page()
+    stranger.goto(page.url)  # its tab has no token
+    stranger.locator("#problem").get_by_text(
+        "Open the page by the file"
+    ).first.wait_for()
+    stranger.close()
+
+
 def test_a_fault_s_button_changes_the_simulator(page, sandbox):
     page.get_by_role("link", name="Sandbox", exact=True).click()
     button = page.locator('.fault[data-name="bad-name"]')

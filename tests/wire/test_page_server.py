@@ -307,6 +307,13 @@ def test_only_the_page_of_this_machine_is_answered(page, path, body, headers, st
         assert json.loads(text)["error"].endswith(".")
 
 
+def test_a_page_that_was_cut_off_is_answered_at_once(page):
+    last = page.get("api/events?last=")["last"]
+    began = time.monotonic()
+    assert page.get(f"api/events?last={last}&at-once=")["last"] == last
+    assert time.monotonic() - began < 5
+
+
 def test_a_key_is_good_once_and_its_file_is_the_user_s(page):
     file = page.server.file
     assert stat.S_IMODE(file.stat().st_mode) == 0o600

@@ -13,11 +13,14 @@ const LONGEST_WAIT_SECONDS = 15;
 export async function follow(on, onLink) {
   let last = "";
   let wait = 1;
+  let isLive = false;
   for (;;) {
     let found;
     try {
-      found = await get(`api/events?last=${encodeURIComponent(last)}`);
+      // The first answer after a failure shows that the server is back: it must not wait for an event.
+      found = await get(`api/events?last=${encodeURIComponent(last)}${isLive ? "" : "&at-once="}`);
     } catch {
+      isLive = false;
       onLink("lost", wait);
       await new Promise((done) => setTimeout(done, wait * 1000));
       wait = Math.min(wait * 2, LONGEST_WAIT_SECONDS);
@@ -25,6 +28,7 @@ export async function follow(on, onLink) {
     }
     last = found.last;
     wait = 1;
+    isLive = true;
     onLink("live");
     for (const event of found.events) {
       try {
