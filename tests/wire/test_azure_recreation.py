@@ -209,6 +209,56 @@ def test_ow6_a_child_that_would_not_come_back_stands_against_it(world, notes, wh
     assert why in message
 
 
+CLOSED = {MAINTENANCE_WINDOWS: "0 3 29 2 * 1h"}
+
+
+def deleted(world):
+    """Reconcile the table until its resource is gone, and not yet made again."""
+    for _ in range(20):
+        world.clock.advance(world.run_once(table()).requeue_after_seconds or 0.0)
+        if annotations(world.read(table()))[RECREATION].startswith("deleted"):
+            return
+    raise AssertionError("not deleted")
+
+
+def test_ow6_a_recreation_that_was_begun_goes_on_when_its_window_closes(world):
+    """Also the PUT of each object in it, and of no other one."""
+    world.settled(table())
+    world.settled(route())
+    world.clock.advance(60.0)
+    refused(world, table(tags={"a": "b"}), TABLES)
+    deleted(world)
+    for obj in (table(), route()):
+        world.annotate(obj, **CLOSED)
+    message = world.ready(table())["message"]
+    assert "the resource is gone since" in message
+    assert "this object has deleted it" in message
+    world.settle(table())
+    assert "gone" not in world.ready(table()).get("message", "")
+    world.clock.advance(4000.0)
+    world.settle(route())
+    arm_id = annotations(world.read(table()))[RESOURCE_ID]
+    assert f"{arm_id}/routes/out" in world.azure.resources()
+    # It was one operation, and that has ended.
+    world.azure.journal.clear()
+    refused(world, table(tags={"a": "c"}), TABLES, times=0)
+    world.run(table())
+    assert writes(world) == []
+    assert world.ready(table())["reason"] == "OutsideMaintenanceWindow"
+
+
+def test_ow6_a_recreation_that_a_person_pauses_says_that_the_resource_is_gone(world):
+    world.settled(table())
+    world.clock.advance(60.0)
+    refused(world, table(tags={"a": "b"}), TABLES)
+    deleted(world)
+    world.annotate(table(), **{PAUSED: "true"})
+    world.run_once(table())
+    ready = world.ready(table())
+    assert ready["reason"] == "Paused"
+    assert "the resource is gone since" in ready["message"]
+
+
 def test_ow6_what_a_refused_object_declares_is_of_others(world):
     world.settled(table())
     arm_id = annotations(world.read(table()))[RESOURCE_ID]

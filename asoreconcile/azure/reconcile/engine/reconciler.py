@@ -20,6 +20,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
     POLLER_ID,
     POLLER_TOKEN,
     RECONCILE_POLICY,
+    RECREATION_PLAN,
 )
 from asoreconcile.azure.reconcile.model.conditions import (
     BLOCKED,
@@ -41,6 +42,7 @@ from asoreconcile.azure.reconcile.model.standing import Act, Permit, may
 from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE
 from asoreconcile.azure.reconcile.policies.pause import paused
 from asoreconcile.azure.reconcile.policies.permission import confirm_release
+from asoreconcile.azure.reconcile.policies.recreation import comes_back
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.scope.recorded_operation import clear_token
 from asoreconcile.azure.reconcile.writes.deletion import await_parent, delete
@@ -108,6 +110,8 @@ def first_step(scope: ReconcileScope) -> Step:
     _report_unknown_values(scope)
     why_unchecked = operator.why_secrets_unchecked(version, patcher.obj)
     patcher.set_problem(SECRETS_UNCHECKED, why_unchecked)
+    if RECREATION_PLAN in own and (gone := comes_back(scope)):
+        patcher.add_remark(gone)
     is_leaving = is_deleting(patcher.obj)
     may_last = is_leaving or step is Step.POLL
     if may_last and is_long_unready(patcher.obj, operator.clock.now()):

@@ -65,6 +65,8 @@ CLAIM_FACTS = OWN_PREFIX + "claim-facts"
 
 # The authenticated state of a resource that is deleted to be made again (`recreation`).
 RECREATION = OWN_PREFIX + "recreation"
+# The resources that go with it and come back (`recreation_plan`).
+RECREATION_PLAN = OWN_PREFIX + "recreation-plan"
 
 # The value of RECONCILE_AT that was handled last; ASO has no such annotation.
 RECONCILED_AT = OWN_PREFIX + "reconciled-at"

@@ -38,6 +38,7 @@ from asoreconcile.azure.reconcile.policies.requests import (
     SettleRequest,
 )
 from asoreconcile.azure.reconcile.scope.recorded_operation import forget_put
+from asoreconcile.azure.reconcile.sync.put_record import time_of_put
 from asoreconcile.azure.reconcile.sync.resource_reads import observed_status
 from asoreconcile.base.objects import status
 
@@ -112,15 +113,22 @@ def follow_accepted(intent: Intent) -> AcceptedPut | None:
     return attrs.evolve(accepted, generation=patcher.generation)
 
 
-def show_progress(request: DecidedPut) -> None:
+def show_progress(request: DecidedPut) -> DecidedPut | None:
     """Show that the object is reconciled, and that its resource is gone: otherwise
     Ready stays True until the resource is back.
     """
     scope, patcher = request.scope, request.scope.patcher
     scope.memory.absent_since = None
     patcher.set_ready(reconciling(patcher.generation), reason_aware=True)
-    if request.intent.is_sync and scope.context.is_known_absent:
+    if not scope.context.is_known_absent:
+        return None
+    if request.intent.is_sync:
         patcher.set_ready(recreating(patcher.generation))
+    # A sync of mode `put` keeps the time of the PUT before: not if it makes it again.
+    record = attrs.evolve(
+        request.put.record, at=time_of_put(scope.operator.clock.now())
+    )
+    return attrs.evolve(request, put=attrs.evolve(request.put, record=record))
 
 
 def own_id(request: SettleRequest) -> None:

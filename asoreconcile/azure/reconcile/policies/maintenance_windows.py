@@ -8,6 +8,7 @@ from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.reconcile.model.conditions import severity_of_wait
 from asoreconcile.azure.reconcile.model.pace import OUTSIDE_WINDOW, closed_at
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
+from asoreconcile.azure.reconcile.policies.recreation import comes_back
 from asoreconcile.azure.reconcile.policies.requests import Intent, WriteRequest
 from asoreconcile.azure.reconcile.sync.put_record import reads_first
 
@@ -17,7 +18,7 @@ _LONGEST_WAIT_SECONDS = 6 * 3600.0
 
 def report_while_closed(intent: Intent) -> Intent | None:
     """Let a sync only report; the PUT follows when a window opens."""
-    if intent.scope.closed is None:
+    if intent.scope.closed is None or comes_back(intent.scope):
         return None
     report, patcher = SyncMode.REPORT, intent.scope.patcher
     if reads_first(patcher, report, intent.ready, intent.last_put):
@@ -34,6 +35,8 @@ def window_open(write: WriteRequest) -> None:
     closed = closed_at(now, patcher.annotations, write.inherited, is_asked=False)
     if closed is None:
         return
+    if not write.is_delete and comes_back(scope):
+        return  # a recreation that was begun is one operation
     if scope.asked:
         scope.memory.lifted_at = scope.began
         return

@@ -3,9 +3,11 @@
 """
 
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
+from asoreconcile.azure.reconcile.model.annotations import RECREATION_PLAN
 from asoreconcile.azure.reconcile.model.conditions import ready_of
 from asoreconcile.azure.reconcile.model.decisions import Stop
 from asoreconcile.azure.reconcile.model.pace import PAUSED_REASON, why_paused
+from asoreconcile.azure.reconcile.policies.recreation import comes_back
 from asoreconcile.azure.reconcile.policies.requests import WriteRequest
 from asoreconcile.azure.reconcile.scope.patch_helper import BEHIND_SECONDS, StaleError
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
@@ -20,13 +22,16 @@ def not_paused(write: WriteRequest) -> None:
 
 
 def paused(scope: ReconcileScope) -> Stop:
-    """End the reconcile of a paused object. Raises ConditionError `Paused` if a change
-    or a deletion waits.
+    """End the reconcile of a paused object. Raises ConditionError `Paused` if a change,
+    a deletion or the end of a recreation waits.
     """
     patcher = scope.patcher
     ready = ready_of(patcher.obj)
     is_shown = (ready.get("observedGeneration") or 0) >= patcher.generation
-    if is_shown and not is_deleting(patcher.obj):
+    is_needed = is_deleting(patcher.obj) or (
+        RECREATION_PLAN in patcher.annotations and comes_back(scope)
+    )
+    if is_shown and not is_needed:
         return Stop()
     raise ConditionError(
         why_paused(patcher.annotations, scope.namespace_annotations),

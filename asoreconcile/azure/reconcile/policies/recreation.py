@@ -2,25 +2,29 @@
 PUT makes it again. The DELETE is `writes.recreating`. Rule: OW-6.
 """
 
+from collections.abc import Sequence
 from functools import partial
 from http import HTTPStatus
 
 from asoreconcile.azure.arm.classification import classify
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
+from asoreconcile.azure.arm.text_bounds import RECORD
 from asoreconcile.azure.catalogue.immutable import (
     has_another_cause,
     immutable_among,
     in_words_of_spec,
     is_refused_change,
 )
+from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.reconcile.identity.duplicates import look_around, rivals_of
 from asoreconcile.azure.reconcile.identity.identity import is_own
-from asoreconcile.azure.reconcile.model.annotations import RECREATION
+from asoreconcile.azure.reconcile.model.annotations import RECREATION, RECREATION_PLAN
 from asoreconcile.azure.reconcile.model.coming_back import why_not_back
 from asoreconcile.azure.reconcile.model.decisions import Requeue
 from asoreconcile.azure.reconcile.model.drift_baseline import last_put_of
 from asoreconcile.azure.reconcile.model.never_shown import what_differs
+from asoreconcile.azure.reconcile.model.owner import owner_target
 from asoreconcile.azure.reconcile.model.protection import why_held, why_held_by
 from asoreconcile.azure.reconcile.model.record_key import RecordKey
 from asoreconcile.azure.reconcile.model.recreation import (
@@ -30,6 +34,12 @@ from asoreconcile.azure.reconcile.model.recreation import (
     Stage,
     is_asked_for,
     recreation_of,
+)
+from asoreconcile.azure.reconcile.model.recreation_plan import (
+    RecreationPlan,
+    is_awaited,
+    plan_of,
+    why_gone,
 )
 from asoreconcile.azure.reconcile.model.standing import Act, Permit, may
 from asoreconcile.azure.reconcile.policies.requests import RefusedRequest
@@ -45,6 +55,8 @@ from asoreconcile.base.objects import JsonObject, status, uid_of
 from asoreconcile.base.printable import listed
 
 _MOVING_SECONDS = 10.0
+# Owners that name each other would never end.
+_MOST_OWNERS = 5
 _REFUSED = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.CONFLICT})
 
 
@@ -81,8 +93,12 @@ def recreate_if_asked(request: RefusedRequest) -> Requeue | None:
     return None
 
 
-def why_kept(scope: ReconcileScope, rendered: RenderedSpec) -> str:
+def why_kept(
+    scope: ReconcileScope, rendered: RenderedSpec, found: list[str] | None = None
+) -> str:
     """Return why the resource is not recreated, or "".
+
+    found: gets the ids of the resources that go with it and come back.
 
     Raises RetryError while objects are not listed yet, and the exceptions of
     `why_not_recreated`.
@@ -116,11 +132,11 @@ def why_kept(scope: ReconcileScope, rendered: RenderedSpec) -> str:
         rendered.body,  # extensions add children of others to the body
         catalogue=operator.catalogue,
         read=scope.connection.client.list,
-        why_lost=partial(_why_lost, scope),
+        why_lost=partial(_why_lost, scope, [] if found is None else found),
     )
 
 
-def _why_lost(scope: ReconcileScope, arm_id: str) -> str:
+def _why_lost(scope: ReconcileScope, found: list[str], arm_id: str) -> str:
     """Return why no object makes a resource again that goes with the deleted one, or
     "". Raises as `rivals_of`.
     """
@@ -139,9 +155,50 @@ def _why_lost(scope: ReconcileScope, arm_id: str) -> str:
             now=operator.clock.now(),
         )
         if not why:
+            found.append(arm_id)
             return ""
         why = f"{node}, {why}, would not make it again"
     return why
+
+
+def record_plan(scope: ReconcileScope, found: Sequence[str]) -> None:
+    """Record the plan before the DELETE. found: the ids that `why_kept` has found.
+    Raises ConditionError for a plan that no annotation holds.
+    """
+    patcher, operator = scope.patcher, scope.operator
+    now = operator.clock.now().replace(microsecond=0)
+    plan = RecreationPlan(now, (patcher.arm_id, *found))
+    text = plan.dumps(uid_of(patcher.obj), operator.record_key())
+    if not RECORD.fits(text):
+        raise ConditionError(
+            f"{patcher.arm_id} is not deleted and made again: it contains "
+            f"{len(found)} resources, more than one plan holds",
+            reason="Failed",
+        )
+    patcher.record({RECREATION_PLAN: text})
+
+
+def comes_back(scope: ReconcileScope) -> str:
+    """Return what has happened to the object's resource, if it is gone because of a
+    recreation and was not put again yet; else "".
+
+    The recreation is the object's own, or one of an owner. Raises as `recreation_of`.
+    """
+    patcher, key, obj = scope.patcher, scope.operator.record_key, scope.patcher.obj
+    plan = plan_of(obj, key)
+    if plan is not None and is_awaited(plan, obj, patcher.arm_id):
+        return why_gone(plan, "this object")
+    version: KindVersion | None = patcher.version
+    for _ in range(_MOST_OWNERS):
+        target = None if version is None else owner_target(version, obj)
+        above = None if target is None else scope.objects.get(*target)
+        if target is None or above is None:
+            return ""
+        plan = plan_of(above, key)
+        if plan is not None and is_awaited(plan, patcher.obj, patcher.arm_id):
+            return why_gone(plan, str(target))
+        obj, version = above, scope.operator.objects.served(target.group_kind)
+    return ""
 
 
 def record_stage(patcher: PatchHelper, key: RecordKey, stage: Stage) -> None:

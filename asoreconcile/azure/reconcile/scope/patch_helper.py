@@ -305,6 +305,11 @@ class PatchHelper:
         if text not in self.remark:
             self.remark = f"{self.remark}; {text}" if self.remark else text
 
+    def drop_remark(self, text: str) -> None:
+        """Remove a text that `add_remark` has appended."""
+        parts = [one for one in self.remark.split("; ") if one not in text.split("; ")]
+        self.remark = "; ".join(parts)
+
     def set_ready(self, ready: ReadyCondition, *, reason_aware: bool = False) -> None:
         """Set the Ready condition of the working status if it may replace the present
         one; `commit` writes it.

@@ -90,7 +90,7 @@ def put_of(
     rendered = made.rendered
     put = rendered.fingerprint
     known: frozenset[str] = frozenset()
-    at = now.astimezone(UTC).strftime(_TIME)
+    at = time_of_put(now)
     withdrawn = ""
     if observed is not None and observed.put == put:
         known = observed.known
@@ -110,6 +110,11 @@ def put_of(
         places=places_of(made.own),
     )
     return Put(rendered.identity.arm_id, made.body, record, withdrawn)
+
+
+def time_of_put(now: datetime) -> str:
+    """Return a time as the record of a PUT has it."""
+    return now.astimezone(UTC).strftime(_TIME)
 
 
 def seconds_since_put(observed: DriftBaseline | None, now: datetime) -> float | None:

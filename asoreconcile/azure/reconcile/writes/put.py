@@ -10,6 +10,7 @@ from asoreconcile.azure.arm.outcomes import Failed
 from asoreconcile.azure.middleware.context import SuboperationPending
 from asoreconcile.azure.middleware.requests import Block, Postpone
 from asoreconcile.azure.reconcile.identity.recorded_claim import accept_claim
+from asoreconcile.azure.reconcile.model.annotations import RECREATION_PLAN
 from asoreconcile.azure.reconcile.model.conditions import reconciling
 from asoreconcile.azure.reconcile.model.decisions import (
     Fail,
@@ -24,6 +25,7 @@ from asoreconcile.azure.reconcile.policies.checks import pause_of, postponed
 from asoreconcile.azure.reconcile.policies.core import Next
 from asoreconcile.azure.reconcile.policies.drift import put_unread
 from asoreconcile.azure.reconcile.policies.phase import run
+from asoreconcile.azure.reconcile.policies.recreation import comes_back
 from asoreconcile.azure.reconcile.policies.requests import DecidedPut, Intent
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.sync.effects import apply
@@ -110,6 +112,8 @@ def _sent(request: DecidedPut) -> ReconcileOutcome:
         return postponed(patcher, pause_of(answer))
     if not isinstance(answer, ArmError):
         patcher.annotate(accept_claim(scope, request.put.arm_id))
+        if RECREATION_PLAN in patcher.annotations:
+            patcher.drop_remark(comes_back(scope))
     if isinstance(answer, ArmError | Failed):
         # The PUT has repaired nothing that could be undone.
         memory.repair_attempts = attempts

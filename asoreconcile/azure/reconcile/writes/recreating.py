@@ -13,6 +13,7 @@ from asoreconcile.azure.middleware.requests import ResourceDeleted
 from asoreconcile.azure.reconcile.exports.export import forget_exports
 from asoreconcile.azure.reconcile.identity.identity import identify
 from asoreconcile.azure.reconcile.model.annotations import RECREATION
+from asoreconcile.azure.reconcile.model.conditions import recreating
 from asoreconcile.azure.reconcile.model.decisions import ReconcileOutcome, Requeue
 from asoreconcile.azure.reconcile.model.drift_baseline import last_put_of
 from asoreconcile.azure.reconcile.model.recreation import (
@@ -21,7 +22,9 @@ from asoreconcile.azure.reconcile.model.recreation import (
 )
 from asoreconcile.azure.reconcile.policies.permission import confirm_object
 from asoreconcile.azure.reconcile.policies.recreation import (
+    comes_back,
     differing_fields,
+    record_plan,
     record_stage,
     why_kept,
 )
@@ -67,10 +70,8 @@ def recreate(scope: ReconcileScope) -> ReconcileOutcome:
         clear_token(patcher, memory)
         if isinstance(outcome, Failed):
             raise scope.errors.delete_failed(outcome.error)
-    if recorded is None or recorded.generation != patcher.generation:
-        return _give_up(
-            patcher, memory
-        )  # the spec was edited, so that its PUT comes first
+    if recorded is None:
+        return _give_up(patcher, memory)
     have = scope.context.raw_get()
     if have is None:
         is_certain = scope.context.absence is Absence.CERTAIN
@@ -80,11 +81,16 @@ def recreate(scope: ReconcileScope) -> ReconcileOutcome:
     memory.perhaps_gone_since = None
     if is_moving(have):
         return Requeue(_MOVING_SECONDS)
+    if recorded.generation != patcher.generation:
+        # The spec was edited, so that its PUT comes first.
+        return _give_up(patcher, memory)
     last_put = last_put_of(patcher.annotations)
     identity = identify(scope, scope.owner())
     made = bodies_of(scope).render(identity, last_put).desired(last_put)
-    if not differing_fields(made, have) or why_kept(scope, made.rendered):
+    found: list[str] = []
+    if not differing_fields(made, have) or why_kept(scope, made.rendered, found):
         return _give_up(patcher, memory)
+    record_plan(scope, found)
     answer = send_delete(scope)
     if isinstance(answer, ResourceDeleted):
         return _deleted(scope)
@@ -97,7 +103,10 @@ def _deleted(scope: ReconcileScope) -> Requeue:
     """Record that the resource is gone, and with it all children."""
     scope.memory.perhaps_gone_since = None
     forget_exports(scope.patcher, scope.memory)
-    record_stage(scope.patcher, scope.operator.record_key(), Stage.DELETED)
+    patcher = scope.patcher
+    record_stage(patcher, scope.operator.record_key(), Stage.DELETED)
+    patcher.add_remark(comes_back(scope))
+    patcher.set_ready(recreating(patcher.generation))
     scope.wake_children()
     return Requeue()
 
