@@ -16,6 +16,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
     OPERATOR_NAMESPACE,
     RESOURCE_ID,
 )
+from asoreconcile.azure.reconcile.model.conditions import find_ready
 from asoreconcile.base.objects import annotations, finalizers, generation
 
 NAMESPACE = "azureserviceoperator-system"
@@ -141,7 +142,7 @@ def test_a_failure_heals_by_itself_when_its_cause_goes(operation):
 
 def test_conditions_and_log_say_when_in_utc(operation):
     obj = network(operation, "timed")
-    (condition,) = operation.wait_ready(obj)["status"]["conditions"]
+    condition = find_ready(operation.wait_ready(obj)["status"]["conditions"])
     logged = operation.log_records("Putting resource")[-1]["time"]
     now = datetime.now(UTC)
     for text in (condition["lastTransitionTime"], logged):

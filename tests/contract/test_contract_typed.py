@@ -226,7 +226,6 @@ def test_an_object_is_made_or_brought_in_order(websites: Application, namespace:
     [
         ({"replicas": -1}, "spec.replicas"),
         ({"replicas": 6}, "5 at most if small"),
-        ({"tier": "huge"}, "spec.tier"),
     ],
 )
 def test_the_server_refuses_what_the_class_forbids(

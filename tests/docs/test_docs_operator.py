@@ -271,7 +271,6 @@ def test_the_page_is_served(operation):
     command = text.splitlines()[0].partition("#")[0]
     assert "asoreconcile sandbox --web" in text  # tests/browser opens it
     words = shlex.split(command)
-    cookies = urllib.request.HTTPCookieProcessor()
     with subprocess.Popen(
         [Path(sys.executable).parent / words[0], *words[1:]],
         env={**os.environ, **operation.environment()},
@@ -280,8 +279,11 @@ def test_the_page_is_served(operation):
         text=True,
     ) as process:
         try:
-            address = re.match(r"page: (http\S+)", process.stdout.readline())[1]
-            with urllib.request.build_opener(cookies).open(address) as answer:
+            file = re.match(r"page: (file:\S+)", process.stdout.readline())[1]
+            with urllib.request.urlopen(file) as opened:
+                # The browser follows the script of the file.
+                address = re.search(rb'address = "([^"#]+)#', opened.read())[1]
+            with urllib.request.urlopen(address.decode()) as answer:
                 assert b"<html" in answer.read()
         finally:
             process.terminate()
