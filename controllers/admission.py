@@ -292,10 +292,10 @@ def _is_claimed(version: KindVersion, obj: JsonObject) -> bool:
     record has let through.
     """
     if version.is_arm:
-        notes = bounded(annotations(obj))
-        claim = stated_claim(notes)
+        own = bounded(annotations(obj))
+        claim = stated_claim(own)
         is_free = claim is not None and claim.answers is PutAnswers.NONE
-        return bool(notes.get(RESOURCE_ID)) and not is_free
+        return bool(own.get(RESOURCE_ID)) and not is_free
     return is_fixed_user(version.group_kind) and FINALIZER in finalizers(obj)
 
 

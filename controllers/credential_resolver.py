@@ -143,12 +143,12 @@ class CredentialResolver:
         Raises CredentialError if the Secret that the object names or has used does not
         exist, or if the Secret that applies is malformed. Rules: R8.1 - R8.5, R8.7.
         """
-        key, notes = credential_secret(obj), annotations(obj)
-        named = CREDENTIAL_FROM_ROW.text(notes) is not None
+        key, own = credential_secret(obj), annotations(obj)
+        named = CREDENTIAL_FROM_ROW.text(own) is not None
         # The settings are wider than a Secret of the namespace. They do not take the
         # place of such a Secret that the object has used.
-        is_own = named or (OWN_CREDENTIAL in notes and not self._widens)
-        if RESOURCE_ID in notes:
+        is_own = named or (OWN_CREDENTIAL in own and not self._widens)
+        if RESOURCE_ID in own:
             connection = self._known(key, named=is_own)
         else:
             connection = self._reads.get(key, obj)

@@ -47,9 +47,9 @@ def index_azure_ids(informer: Informer, form: StorageCodec) -> None:
     """Add an index by Azure id to a kind's cache."""
 
     def values(entry: Entry) -> Iterable[str]:
-        notes = bounded(entry.annotations)
-        claim = stated_claim(notes)
-        claimed = notes.get(RESOURCE_ID)
+        own = bounded(entry.annotations)
+        claim = stated_claim(own)
+        claimed = own.get(RESOURCE_ID)
         found = {ids.key(one) for one in (claimed, claim and claim.arm_id) if one}
         # The spec may name another resource while Azure has accepted no PUT.
         if found and (claim is None or claim.answers is not PutAnswers.NONE):

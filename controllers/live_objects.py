@@ -17,6 +17,8 @@ from asoreconcile.webhooks.admission import AdmissionRequest
 
 # All callers together: invented reviews must not use up the client's connections.
 _MOST_READS = 4
+# Long enough for a burst of real writes.
+_WAIT_SECONDS = 1.0
 
 
 def as_reviewed(request: AdmissionRequest) -> JsonObject | None:
@@ -38,9 +40,9 @@ class LiveObjects:
 
     def __call__(self, request: AdmissionRequest) -> JsonObject | None:
         """Return the object that a review is about, as it is now; None if there is none
-        with the review's uid, or if it cannot be read at once.
+        with the review's uid, or if it cannot be read soon.
 
-        Blocks for one read. A new object is not there yet.
+        Blocks for a second at most, and for one read. A new object is not there yet.
         """
         stated = request.old or {}
         uid, gvk = uid_of(stated), request.gvk
@@ -48,7 +50,7 @@ class LiveObjects:
             return None
         plural = self.catalogue.kind(gvk.group_kind).plural
         resource = ApiResource(gvk.group, gvk.version, plural, gvk.kind)
-        if not self._reads.acquire(blocking=False):
+        if not self._reads.acquire(timeout=_WAIT_SECONDS):
             return None  # the reconciler decides
         try:
             found = self.client.get(resource, request.key)

@@ -150,16 +150,16 @@ class VanishedObjects:
         """Record an event if a protected object of this operator was removed."""
         if not isinstance(event, Deleted) or not self.leads():
             return
-        notes = bounded(event.entry.annotations)
-        arm_id = notes.get(RESOURCE_ID)
-        if not arm_id or notes.get(OPERATOR_NAMESPACE) != self.namespace:
+        own = bounded(event.entry.annotations)
+        arm_id = own.get(RESOURCE_ID)
+        if not arm_id or own.get(OPERATOR_NAMESPACE) != self.namespace:
             return
         inherited = self._inherited(event.key.namespace)
-        policy = policy_of(notes, inherited, self.default_policy)
+        policy = policy_of(own, inherited, self.default_policy)
         if (
             policy is None
             or not policy.deletes
-            or not switched_by(notes, inherited, DELETION_PROTECTION_ROW)
+            or not switched_by(own, inherited, DELETION_PROTECTION_ROW)
         ):
             return
         text = (

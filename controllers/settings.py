@@ -318,6 +318,15 @@ def from_environment(environment: Mapping[str, str]) -> Settings:
     reader.check_names(KNOWN)
     if reader.problems:
         raise SettingsError(reader.problems)
+    if settings.ignore_fields:
+        from asoreconcile.azure.catalogue.ignored_fields import paths_of_no_kind
+        from asoreconcile.azure.controllers.catalogue import builtin
+
+        # No error: a kind that is not built in may have the field.
+        notices += [
+            f"{IGNORE_FIELDS_ROW.setting}: {why} (of the built-in kinds)"
+            for why in paths_of_no_kind(settings.ignore_fields, builtin())
+        ]
     return attrs.evolve(
         settings,
         mode=mode or OperatorMode.BOTH,

@@ -5,6 +5,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from asoreconcile.azure.catalogue.ignored_fields import paths_of_no_kind
+from asoreconcile.azure.catalogue.kinds import Catalogue
 from asoreconcile.azure.controllers.diagnosis.finding import (
     RESTART_OPERATOR,
     CheckSubject,
@@ -21,6 +23,7 @@ from asoreconcile.azure.reconcile.model.annotation_table import (
 )
 from asoreconcile.azure.reconcile.model.annotations import FINALIZER
 from asoreconcile.azure.reconcile.model.conditions import find_ready
+from asoreconcile.azure.reconcile.model.merge_rules import IGNORE_FIELDS_ROW
 from asoreconcile.base.objects import (
     JsonObject,
     finalizers,
@@ -195,7 +198,9 @@ def of_lease(lease: JsonObject | None, name: str, now: datetime) -> Iterator[Fin
 
 
 def of_annotations(
-    objects: Iterable[JsonObject], inherited: Mapping[str, Mapping[str, str]]
+    objects: Iterable[JsonObject],
+    inherited: Mapping[str, Mapping[str, str]],
+    catalogue: Catalogue,
 ) -> Iterator[Finding]:
     """Yield the objects with annotations that are wrong or have no effect: an error if
     a value keeps the operator from writing.
@@ -213,6 +218,11 @@ def of_annotations(
     for namespace in sorted(inherited):
         for why in misspelt(inherited[namespace]).values():
             yield _OBJECTS.warning(f"Namespace {namespace}: {why}", "correct its name")
+        text = IGNORE_FIELDS_ROW.text(inherited[namespace])
+        if text is not None and not IGNORE_FIELDS_ROW.problem(text):
+            for why in paths_of_no_kind(text, catalogue):
+                where = f"annotation {IGNORE_FIELDS_ROW} of Namespace {namespace}"
+                yield _OBJECTS.warning(f"{where}: {why}", "correct the path")
 
 
 def of_secret_texts(

@@ -276,7 +276,9 @@ class Examination:
         yield from checks.of_objects(objects, self._clock.now(), unread)
         for refused in [*self._at.refused.values()][:1]:
             yield _OBJECTS.unknown(*_lack(refused))
-        yield from checks.of_annotations(self._at.objects, self._at.namespaces)
+        yield from checks.of_annotations(
+            self._at.objects, self._at.namespaces, self._at.catalogue
+        )
         for kind, why in self._at.unlisted.items():
             yield _OBJECTS.error(
                 f"those of {kind} cannot be listed: {why}",
@@ -333,9 +335,9 @@ class Examination:
             found = self._at.read(SECRETS, ObjectKey(namespace, secret))
             if found is not None:
                 if is_export(found):
-                    notes = self._at.namespaces.get(namespace, {})
+                    inherited = self._at.namespaces.get(namespace, {})
                     yield from credential_checks.of_export(
-                        name, is_allowed=is_on(notes, EXPORTS_AS_CREDENTIALS_ROW)
+                        name, is_allowed=is_on(inherited, EXPORTS_AS_CREDENTIALS_ROW)
                     )
                 if credential_checks.is_workload_identity(found):
                     workloads.add(namespace)

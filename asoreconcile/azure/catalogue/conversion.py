@@ -256,7 +256,7 @@ def _conversion_data(
     if source.stored:
         stated = spec.get(ORIGINAL_VERSION) if isinstance(spec, dict) else None
         return _ConversionData(stated if _is_version(stated) else own)
-    text = _notes(obj).get(CONVERSION_DATA)
+    text = _annotations_of(obj).get(CONVERSION_DATA)
     if text is None:
         return _ConversionData(own)
     try:
@@ -288,9 +288,9 @@ def _annotated(
     made: JsonObject, target: VersionForm, authored: str, tree: Tree
 ) -> JsonObject:
     """Write the conversion data to the spec of a stored form, else to an annotation."""
-    given = _notes(made)
+    given = _annotations_of(made)
     meta = dict(made.get("metadata") or {})
-    notes = {k: v for k, v in given.items() if k != CONVERSION_DATA}
+    kept = {k: v for k, v in given.items() if k != CONVERSION_DATA}
     if target.stored:
         # An object without a spec, such as one that is only patched in its status,
         # stays so.
@@ -303,19 +303,19 @@ def _annotated(
         if tree:
             carried["tree"] = tree.to_json()
         if carried:
-            notes[CONVERSION_DATA] = jsontext.dumps(carried, sort_keys=True).decode()
+            kept[CONVERSION_DATA] = jsontext.dumps(carried, sort_keys=True).decode()
     # If there were no annotations, none are added: an empty map would be a change.
-    if notes or CONVERSION_DATA in given:
-        meta["annotations"] = notes
-        if not notes:
+    if kept or CONVERSION_DATA in given:
+        meta["annotations"] = kept
+        if not kept:
             del meta["annotations"]
         made["metadata"] = meta
     return made
 
 
-def _notes(obj: JsonObject) -> Mapping[str, str]:
+def _annotations_of(obj: JsonObject) -> Mapping[str, str]:
     meta = obj.get("metadata") or {}
-    notes = (meta.get("annotations") or {}) if isinstance(meta, dict) else None
-    if not isinstance(notes, dict):
+    found = (meta.get("annotations") or {}) if isinstance(meta, dict) else None
+    if not isinstance(found, dict):
         raise ConversionDataError("metadata, or its annotations, are no object")
-    return notes
+    return found

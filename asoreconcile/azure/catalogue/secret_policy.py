@@ -231,6 +231,7 @@ def _texts(
 
     depth: number of lists and maps around the object. given: a condition that the
     object is there. Conditions are not nested: engines limit the depth of expressions.
+    Each expression has the type string: API servers refuse lists of several types.
     """
     found: list[str] = []
     for name, place in sorted(places.items()):
@@ -241,7 +242,7 @@ def _texts(
                 f"({is_there} ? {_each(here, place, place.nesting, depth)} : '')"
             )
         elif place.is_secret:
-            found.append(f"({is_there} && has({here}.name) ? {here}.name : '')")
+            found.append(f"({is_there} && has({here}.name) ? string({here}.name) : '')")
         else:
             found += _texts(here, place.below, depth, is_there)
     return found
@@ -254,7 +255,7 @@ def _each(at: str, place: _Place, nesting: str, depth: int) -> str:
     if nesting[2:]:
         inner = _each(item, place, nesting[2:], depth + 1)
     elif place.is_secret:
-        inner = f"has({item}.name) ? {item}.name : ''"
+        inner = f"has({item}.name) ? string({item}.name) : ''"
     else:
         inner = _joined(_texts(item, place.below, depth + 1))
     return f"{at}.map({one}, {inner}).join(',')"

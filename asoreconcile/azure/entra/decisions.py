@@ -69,13 +69,13 @@ def facts_of(obj: JsonObject, *, now: datetime) -> Facts:
     Raises ConditionError for an invalid spec, and for an annotation that does not hold
     a time of the past.
     """
-    notes, uid = annotations(obj), uid_of(obj)
+    own, uid = annotations(obj), uid_of(obj)
     return Facts(
         desired=desired_of(obj),
-        claimed=notes.get(RESOURCE_ID, ""),
+        claimed=own.get(RESOURCE_ID, ""),
         seen=str(status(obj).get("entraID") or ""),
         mark=mark_of(uid) if uid else "",
-        tried_seconds=_seconds_since(notes.get(CREATION, ""), now),
+        tried_seconds=_seconds_since(own.get(CREATION, ""), now),
     )
 
 

@@ -16,7 +16,7 @@ from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 OWNER_ID = OWN_PREFIX + "owner-id"
 
 
-def owner_note(scope: ReconcileScope) -> dict[str, str | None]:
+def owner_annotation(scope: ReconcileScope) -> dict[str, str | None]:
     """Return the annotation that records the owner's ARM id, once the object has made
     something in it.
     """

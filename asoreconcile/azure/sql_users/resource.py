@@ -15,7 +15,7 @@ import attrs
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass, unusable
 from asoreconcile.azure.catalogue.names import azure_name
 from asoreconcile.azure.non_arm.extension_points import require_permission
-from asoreconcile.azure.non_arm.owner_in_azure import owner_note
+from asoreconcile.azure.non_arm.owner_in_azure import owner_annotation
 from asoreconcile.azure.reconcile.model.annotations import RECONCILE_POLICY
 from asoreconcile.azure.reconcile.model.decisions import ReconcileOutcome, Succeeded
 from asoreconcile.azure.reconcile.model.existence import IfExists, stated_policy
@@ -434,15 +434,15 @@ class _User:
             )
 
     def _store(self, record: UserRecord) -> None:
-        notes = owner_note(self.scope) if record.is_made else {}
-        _store(self.scope, record, notes)
+        further = owner_annotation(self.scope) if record.is_made else {}
+        _store(self.scope, record, further)
 
 
 def _store(
-    scope: ReconcileScope, record: UserRecord, notes: Mapping[str, str | None] = _NONE
+    scope: ReconcileScope, record: UserRecord, further: Mapping[str, str | None] = _NONE
 ) -> None:
     patcher, key = scope.patcher, scope.operator.record_key()
-    patcher.record({**record.annotation(patcher.obj, key), **notes})
+    patcher.record({**record.annotation(patcher.obj, key), **further})
 
 
 def _say(session: Session, statement: Statement, fence: Fence | None) -> None:

@@ -14,7 +14,7 @@ from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.catalogue.names import azure_name
 from asoreconcile.azure.non_arm.hand_over import heir_of, report_heir
-from asoreconcile.azure.non_arm.owner_in_azure import owner_note
+from asoreconcile.azure.non_arm.owner_in_azure import owner_annotation
 from asoreconcile.azure.reconcile.identity.duplicates import (
     ACCEPTED,
     SHOWN,
@@ -142,8 +142,8 @@ def handed_over(
     # In the heir's spelling: servers compare names in ways of their own.
     stated = _stated(dialect, scope.patcher.version, heir)
     record = attrs.evolve(record, identity=dict(stated))
-    notes = record.annotation(heir, operator.record_key()) | owner_note(scope)
-    meta = {"uid": uid_of(heir), "annotations": notes}
+    stored = record.annotation(heir, operator.record_key()) | owner_annotation(scope)
+    meta = {"uid": uid_of(heir), "annotations": stored}
     operator.client.patch(scope.kind.resource, key_of(heir), {"metadata": meta})
     report_heir(scope, heir)
     return key_of(heir)

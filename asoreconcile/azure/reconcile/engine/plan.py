@@ -59,19 +59,19 @@ def plan(
     policy lets the operator PUT and DELETE the resource. can_delete: whether Azure
     offers DELETE for the kind. is_readable: false if the policy has an unknown value.
     """
-    notes = annotations(obj)
-    owner, is_held = notes.get(OPERATOR_NAMESPACE), has_finalizer(obj, FINALIZER)
+    own = annotations(obj)
+    owner, is_held = own.get(OPERATOR_NAMESPACE), has_finalizer(obj, FINALIZER)
     if owner and owner != operator_namespace:
         return Step.LEAVE
     if is_paused:
         return Step.PAUSE
-    lacks_id = is_arm and _has_lost_id(notes)
-    poller = notes.get(POLLER_ID) if is_arm and notes.get(POLLER_TOKEN) else None
+    lacks_id = is_arm and _has_lost_id(own)
+    poller = own.get(POLLER_ID) if is_arm and own.get(POLLER_TOKEN) else None
     if is_deleting(obj):
         if not is_held or (is_readable and not may_delete):
             return Step.RELEASE
         if lacks_id:
-            seen = stated_claim(notes) or notes.get(POLLER_TOKEN)
+            seen = stated_claim(own) or own.get(POLLER_TOKEN)
             # Never created: nothing to delete, and no credential is needed (D18).
             return Step.RESTORE_ID if seen or status(obj).get("id") else Step.RELEASE
         if not can_delete:
@@ -90,13 +90,13 @@ def plan(
         return Step.AWAIT_POLICY
     if not may_write:
         return Step.OBSERVE
-    if is_arm and says_deleting(notes):
+    if is_arm and says_deleting(own):
         return Step.RECREATE
     return Step.POLL if poller == PUT_POLLER else Step.PUT
 
 
-def _has_lost_id(notes: Mapping[str, str]) -> bool:
+def _has_lost_id(own: Mapping[str, str]) -> bool:
     """Return whether the ARM id is missing, or differs from the one of the claim."""
-    noted, claim = notes.get(RESOURCE_ID), notes.get(CLAIM)
+    noted, claim = own.get(RESOURCE_ID), own.get(CLAIM)
     # The id is at the record's end.
     return not noted or not (claim or f" {noted}").lower().endswith(f" {noted.lower()}")

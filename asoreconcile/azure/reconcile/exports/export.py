@@ -233,8 +233,8 @@ class Exporter:
         """
         key = ObjectKey(self.patcher.key.namespace, target.name)
         mark = self.operator.record_key().sign(export_parts(key))
-        notes = {**target.annotations, EXPORT_MARK: mark}
-        return attrs.evolve(target, annotations=notes)
+        marked = {**target.annotations, EXPORT_MARK: mark}
+        return attrs.evolve(target, annotations=marked)
 
     def _fetched(self, current: JsonObject, found: SecretExport) -> ExportRecord:
         """Return the record of fetched values, without the targets."""

@@ -209,9 +209,12 @@ class ExportExpressions:
                     "gives what cannot be a label: at most 63 letters, digits, dashes, "
                     "dots and underscores; use an annotation",
                 )
-        notes = {name: self._string(t, raw) for name, t in one.annotations.items()}
+        annotations = {
+            name: self._string(t, raw) for name, t in one.annotations.items()
+        }
         return [
-            Export(one.name, key, text, labels, notes) for key, text in entries.items()
+            Export(one.name, key, text, labels, annotations)
+            for key, text in entries.items()
         ]
 
     def _string(self, text: _Text, raw: _Values) -> str:

@@ -38,7 +38,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
     build_label,
 )
 from asoreconcile.azure.reconcile.model.decisions import Requeue
-from asoreconcile.azure.reconcile.model.existence import note_of_claim
+from asoreconcile.azure.reconcile.model.existence import annotation_of_claim
 from asoreconcile.azure.reconcile.model.owner import (
     Owner,
     owner_labels,
@@ -175,7 +175,7 @@ def _metadata(
         if not version.is_arm:  # `sending.confirm` opens the question again for ARM
             read = scope.operator.namespace_annotations.live
             inherited = read(patcher.key.namespace, since=scope.began)
-        existence = note_of_claim(patcher.annotations, inherited)
+        existence = annotation_of_claim(patcher.annotations, inherited)
     if not version.is_arm:
         scope.log.info("Claiming")
         return claim_metadata(obj, owner, existence, build=build)
@@ -247,20 +247,20 @@ def claim_metadata(
     claim: the annotations of the recorded claim.
     """
     renamed = renamed_owner(labels(obj), owner_references(obj), owner) or {}
-    notes = {**existence}
+    stored = {**existence}
     if identity is not None:
-        notes[RESOURCE_ID] = identity.arm_id
-        notes[LATEST_RECONCILED_GENERATION] = str(generation(obj))
-        notes |= claim
+        stored[RESOURCE_ID] = identity.arm_id
+        stored[LATEST_RECONCILED_GENERATION] = str(generation(obj))
+        stored |= claim
         # The ConfigMap may give another name by the time that a lost resource-id is
         # written again: it must be this name.
         if is_from_config(obj):
-            notes[AZURE_NAME_FROM_CONFIG] = identity.name
+            stored[AZURE_NAME_FROM_CONFIG] = identity.name
     references = with_owner_reference([*owner_references(obj)], owner)
     return {
         # A merge patch replaces lists: the whole list, on the resource version.
         "finalizers": [*dict.fromkeys((*finalizers(obj), FINALIZER))],
-        "annotations": notes,
+        "annotations": stored,
         **({"ownerReferences": references} if references else {}),
         **renamed,
         "labels": {

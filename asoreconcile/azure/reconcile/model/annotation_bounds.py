@@ -51,42 +51,42 @@ def annotations(obj: AnyObject) -> Mapping[str, str]:
     return bounded(objects.annotations(obj))
 
 
-def bounded(notes: Mapping[str, str]) -> Mapping[str, str]:
+def bounded(stated: Mapping[str, str]) -> Mapping[str, str]:
     """Return annotations with `TOO_LONG` in place of each value beyond its bound.
 
     The mapping itself is returned if there is none. The same for the annotations of a
     cache entry and of a Namespace.
     """
-    if not _may_be_long(notes):
-        return notes
-    long = [name for name, value, bound in _bounds(notes) if not bound.fits(value)]
-    return {**notes, **dict.fromkeys(long, TOO_LONG)} if long else notes
+    if not _may_be_long(stated):
+        return stated
+    long = [name for name, value, bound in _bounds(stated) if not bound.fits(value)]
+    return {**stated, **dict.fromkeys(long, TOO_LONG)} if long else stated
 
 
 def length_problems(
-    notes: Mapping[str, str], before: Mapping[str, str]
+    stated: Mapping[str, str], before: Mapping[str, str]
 ) -> dict[str, str]:
     """Return a sentence for each value beyond its bound, by annotation.
 
-    notes: annotations as they were written, without `bounded`. before: the same before
+    stated: annotations as they were written, without `bounded`. before: the same before
     the write; a value that the write leaves as it was is not reported.
     """
-    if not _may_be_long(notes):
+    if not _may_be_long(stated):
         return {}
     return {
         name: bound.problem(value, f"annotation {name}")
-        for name, value, bound in _bounds(notes)
+        for name, value, bound in _bounds(stated)
         if not bound.fits(value) and value != before.get(name)
     }
 
 
-def too_long(notes: Mapping[str, str]) -> list[str]:
+def too_long(stated: Mapping[str, str]) -> list[str]:
     """Return the names of the annotations in place of which `bounded` put `TOO_LONG`,
     sorted.
     """
-    if TOO_LONG not in notes.values():
+    if TOO_LONG not in stated.values():
         return []
-    return sorted(name for name, value in notes.items() if value == TOO_LONG)
+    return sorted(name for name, value in stated.items() if value == TOO_LONG)
 
 
 def why_unreadable(own: Mapping[str, str], inherited: Mapping[str, str]) -> str:
@@ -97,27 +97,27 @@ def why_unreadable(own: Mapping[str, str], inherited: Mapping[str, str]) -> str:
     """
     return "; ".join(
         f"{whose} {name} has more than {bound.most} characters, so it is not read"
-        for whose, notes in (
+        for whose, stated in (
             ("annotation", own),
             ("the Namespace's annotation", inherited),
         )
-        for name in too_long(notes)
+        for name in too_long(stated)
         if (bound := bound_of(name)) is not None
     )
 
 
-def _bounds(notes: Mapping[str, str]) -> Iterator[tuple[str, str, LengthBound]]:
-    for name, value in notes.items():
+def _bounds(stated: Mapping[str, str]) -> Iterator[tuple[str, str, LengthBound]]:
+    for name, value in stated.items():
         bound = bound_of(name)
         if bound is not None and isinstance(value, str):
             yield name, value, bound
 
 
-def _may_be_long(notes: Mapping[str, str]) -> bool:
+def _may_be_long(stated: Mapping[str, str]) -> bool:
     """Return whether a value may be beyond its bound. Nearly always none is: a
     reconcile reads annotations a hundred times.
     """
     try:
-        return bool(notes) and max(map(len, notes.values())) > _LEAST
+        return bool(stated) and max(map(len, stated.values())) > _LEAST
     except TypeError:  # a manifest that no API server has checked
         return True

@@ -46,7 +46,7 @@ POLLER_ID = _PREFIX + "poller-resume-id"
 # The operator's mark of the stored token; ASO has none.
 POLLER_MARK = OWN_PREFIX + "poller-resume-token-mark"
 # All annotations of a running operation.
-POLLER_NOTES = (POLLER_TOKEN, POLLER_ID, POLLER_MARK)
+POLLER_ANNOTATIONS = (POLLER_TOKEN, POLLER_ID, POLLER_MARK)
 CHILD_ID_OVERRIDE = _PREFIX + "child-resource-id-override"
 AZURE_NAME_FROM_CONFIG = _PREFIX + "azure-name-from-config"
 
@@ -106,6 +106,8 @@ def is_operators_own(name: str) -> bool:
     return name.startswith((_PREFIX, OWN_PREFIX))
 
 
-def operators_own(notes: Mapping[str, str]) -> dict[str, str]:
+def operators_own(annotations: Mapping[str, str]) -> dict[str, str]:
     """Return the annotations that operators write or obey."""
-    return {name: value for name, value in notes.items() if is_operators_own(name)}
+    return {
+        name: value for name, value in annotations.items() if is_operators_own(name)
+    }

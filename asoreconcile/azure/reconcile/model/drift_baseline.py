@@ -27,7 +27,14 @@ OBSERVED = OWN_PREFIX + "observed"
 # Earlier versions had fingerprints of another making: such a record does not count.
 _VERSION = 3
 _SETS = ("declared", "owed")
-_TEXTS = ("at", "notes", "places", "rest", "secrets")
+# The names of texts in the record, by field.
+_TEXTS = {
+    "at": "at",
+    "annotations_hash": "notes",
+    "places": "places",
+    "rest": "rest",
+    "secrets": "secrets",
+}
 # Shortened, as every object carries the annotation. A collision costs one missed PUT,
 # until the spec or Azure changes again.
 _PUT_DIGITS = 32
@@ -51,7 +58,8 @@ class DriftBaseline:
 
     put: the fingerprint of the last accepted PUT; "" if it no longer counts. at: the
     time at which the PUT was sent, in UTC. secrets: a keyed hash of the PUT; "" if it
-    contains no secret. notes: a hash of the annotations that may change the PUT.
+    contains no secret. annotations_hash: a hash of the annotations
+    that may change the PUT.
     declared: marks of the names that the PUT declares in maps and lists that other
     writers share. owed: marks of names that earlier PUTs declared and that Azure may
     still have (`middleware.declared`).
@@ -66,7 +74,7 @@ class DriftBaseline:
     put: str
     known: frozenset[str] = frozenset()
     rest: str = ""
-    notes: str = ""
+    annotations_hash: str = ""
     at: str = ""
     secrets: str = ""
     declared: frozenset[str] = frozenset()
@@ -77,7 +85,7 @@ class DriftBaseline:
 
     def dumps(self) -> str:
         """Return the text of the annotation; equal baselines have equal texts."""
-        texts = {name: getattr(self, name) for name in _TEXTS}
+        texts = {name: getattr(self, field) for field, name in _TEXTS.items()}
         content: dict[str, Any] = {name: text for name, text in texts.items() if text}
         marked = {name: sorted(getattr(self, name)) for name in _SETS}
         content |= {name: marks for name, marks in marked.items() if marks}
@@ -146,9 +154,9 @@ def confirmed(known: Iterable[str]) -> frozenset[str]:
     return frozenset(mark for mark in known if not mark.startswith(_UNCONFIRMED))
 
 
-def last_put_of(notes: Mapping[str, str]) -> DriftBaseline | None:
+def last_put_of(own: Mapping[str, str]) -> DriftBaseline | None:
     """Return the baseline in an object's annotations, as `loads` does."""
-    return loads(notes.get(OBSERVED) or "")
+    return loads(own.get(OBSERVED) or "")
 
 
 def loads(text: str) -> DriftBaseline | None:
@@ -166,7 +174,7 @@ def loads(text: str) -> DriftBaseline | None:
     fields: dict[str, Any] = {
         name: _marks_in(found, name) for name in ("known", *_SETS)
     }
-    texts = {name: found.get(name) for name in _TEXTS}
+    texts = {field: found.get(name) for field, name in _TEXTS.items()}
     fields |= {name: text for name, text in texts.items() if isinstance(text, str)}
     repairs, followed = found.get("repairs"), found.get("followed")
     repairs = repairs if isinstance(repairs, dict) else {}

@@ -101,7 +101,7 @@ def will_observe(own: Mapping[str, str], inherited: Mapping[str, str]) -> bool:
     return is_free and stated_policy(own, inherited) is IfExists.OBSERVE
 
 
-def note_of_claim(
+def annotation_of_claim(
     own: Mapping[str, str], inherited: Mapping[str, str]
 ) -> dict[str, str]:
     """Return the annotation to write with the claim; none without `if-exists`."""

@@ -9,16 +9,20 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import attrs
+
 from asoreconcile.azure.catalogue.body_shape import plain_path
 from asoreconcile.azure.middleware.declared import name_mark
 from asoreconcile.azure.reconcile.model.differences import IDENTIFYING, Difference
 from asoreconcile.azure.reconcile.model.drift_baseline import DriftBaseline
 from asoreconcile.azure.reconcile.model.normalization import plain
 from asoreconcile.base.objects import JsonObject
+from asoreconcile.base.printable import listed
 
 REPLACED = "ForeignValuesReplaced"
 """The reason of the event about a PUT that replaces foreign values."""
 
+_UNDECLARED = frozenset({"map-extra", "list-extra"})
 _DIGITS = 4
 # Without the elements of lists, the record of a longer body stays small.
 _MOST = 150
@@ -33,15 +37,46 @@ def places_of(body: JsonObject) -> str:
     return "".join(sorted({_mark(place) for place in places}))
 
 
-def replaced_paths(
+@attrs.frozen
+class ReplacedValues:
+    """The paths at which a PUT replaces values of other writers.
+
+    overwritten: paths that the object declares now. removed: paths that it does not
+    declare.
+    """
+
+    overwritten: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """All paths."""
+        return self.overwritten + self.removed
+
+    def __str__(self) -> str:
+        said = []
+        if self.overwritten:
+            where = listed(self.overwritten)
+            said.append(f"overwrites what others have set at {where}")
+        if self.removed:
+            where = listed(self.removed)
+            said.append(f"removes what this object does not declare at {where}")
+        return f"the PUT {' and '.join(said)}"
+
+
+def replaced_values(
     found: Sequence[Difference], before: DriftBaseline | None, put: str
-) -> list[str]:
+) -> ReplacedValues:
     """Return the paths at which a PUT removes or overwrites values of other writers.
 
     found: the differences between the body and the last read. before: the record of the
     last PUT; without one, nothing was declared. put: the fingerprint of the PUT.
     """
-    return [one.path for one in found if _is_foreign(one, before, put)]
+    foreign = [one for one in found if _is_foreign(one, before, put)]
+    return ReplacedValues(
+        tuple(one.path for one in foreign if one.kind not in _UNDECLARED),
+        tuple(one.path for one in foreign if one.kind in _UNDECLARED),
+    )
 
 
 def _is_foreign(one: Difference, before: DriftBaseline | None, put: str) -> bool:

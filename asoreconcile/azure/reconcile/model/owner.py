@@ -116,10 +116,10 @@ def resolve_owner(
         owner = objects.get(group_kind, ObjectKey(key_of(obj).namespace, name))
         if owner is None:
             raise _not_found(group_kind, name, objects)
-        notes = annotations(owner)
+        own = annotations(owner)
         # Some owners are created under one id and own children by another: a
         # subscription's alias.
-        arm_id = notes.get(CHILD_ID_OVERRIDE) or notes.get(RESOURCE_ID) or ""
+        arm_id = own.get(CHILD_ID_OVERRIDE) or own.get(RESOURCE_ID) or ""
         where = f"the resource id of owner {group_kind.kind} {name!r}"
         if not arm_id:
             # The same text as `require_ready`, so that the child's status is not

@@ -67,9 +67,9 @@ def with_placeholders(
     old: the object before a write. If the write changes the value of a placeholder, the
     annotation no longer names it.
     """
-    notes = annotations(obj)
-    named = notes.get(PLACEHOLDERS, "")
-    is_observing = will_observe(notes, {})
+    own = annotations(obj)
+    named = own.get(PLACEHOLDERS, "")
+    is_observing = will_observe(own, {})
     if not version.is_arm or not (is_observing or named):
         return obj
     content = spec(obj)

@@ -88,11 +88,11 @@ def recreation_of(obj: JsonObject, key: Callable[[], RecordKey]) -> Recreation |
     key: function that returns the key; called only if there is a record to verify. Its
     exceptions are raised.
     """
-    notes = annotations(obj)
-    match (notes.get(RECREATION) or "").split(" "):
+    own = annotations(obj)
+    match (own.get(RECREATION) or "").split(" "):
         case [stage, generation, mark] if stage in _STAGES and generation.isdecimal():
             record = Recreation(Stage(stage), int(generation))
-            parts = _parts(uid_of(obj), notes.get(RESOURCE_ID) or "", record)
+            parts = _parts(uid_of(obj), own.get(RESOURCE_ID) or "", record)
             return record if key().verify(parts, mark) else None
     return None
 

@@ -20,7 +20,7 @@ from asoreconcile.azure.reconcile.model.differences import (
 )
 from asoreconcile.azure.reconcile.model.distinctions import distinctions_of
 from asoreconcile.azure.reconcile.model.drift_baseline import DriftBaseline
-from asoreconcile.azure.reconcile.model.foreign_values import replaced_paths
+from asoreconcile.azure.reconcile.model.foreign_values import replaced_values
 from asoreconcile.azure.reconcile.model.merged_body import MergedBody
 from asoreconcile.azure.reconcile.model.never_shown import is_never_shown
 from asoreconcile.azure.reconcile.model.normalization import is_same
@@ -150,7 +150,7 @@ def compared(
         changes=changes,
         write_only=tuple(d.path for d in write_only),
         kept=tuple(one.path for one in declared if one.path not in paths),
-        replaced=tuple(replaced_paths(found, record, "") if record else ()),
+        replaced=tuple(replaced_values(found, record, "").paths if record else ()),
     )
 
 

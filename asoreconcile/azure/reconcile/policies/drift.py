@@ -54,7 +54,7 @@ def sync(intent: Intent) -> Look | None:
         put=intent.rendered.fingerprint,
         observed=last_put,
         repair_attempts=memory.repair_attempts,
-        notes=intent.rendered.notes,
+        annotations_hash=intent.rendered.annotations_hash,
         is_forced=is_put_due(uid_of(scope.patcher.obj), age, period_seconds=force),
         undeclared=operator.undeclared,
         now=operator.clock.monotonic(),

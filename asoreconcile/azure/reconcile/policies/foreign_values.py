@@ -9,7 +9,7 @@ import attrs
 
 from asoreconcile.azure.arm.errors import ArmError
 from asoreconcile.azure.reconcile.model.access import without_lists
-from asoreconcile.azure.reconcile.model.foreign_values import REPLACED, replaced_paths
+from asoreconcile.azure.reconcile.model.foreign_values import REPLACED, replaced_values
 from asoreconcile.azure.reconcile.model.guarded_values import is_in
 from asoreconcile.azure.reconcile.model.merged_body import MergedBody, merged
 from asoreconcile.azure.reconcile.policies.bulk_reads import is_said_absent
@@ -48,12 +48,12 @@ def keep_foreign_values(request: DecidedPut) -> DecidedPut | None:
     found, _ = made.compare(have)
     result = merged(put.body, have, rules, context.declared)
     found = [one for one in found if not is_in(put.held, one)]
-    paths = replaced_paths(found, request.intent.last_put, put.record.put)
+    replaced = replaced_values(found, request.intent.last_put, put.record.put)
     body = without_lists(result.body, have, context.declared)
     if body is not put.body:
         context.prefer_unchanged()
         put = attrs.evolve(put, body=body)
-    return attrs.evolve(request, put=put, merged=result, replaced=tuple(paths))
+    return attrs.evolve(request, put=put, merged=result, replaced=replaced)
 
 
 def report_foreign_values(request: DecidedPut) -> None:
@@ -62,19 +62,18 @@ def report_foreign_values(request: DecidedPut) -> None:
     """
     if request.merged is None:
         return
-    scope, context, paths = request.scope, request.scope.context, request.replaced
+    scope, context, replaced = request.scope, request.scope.context, request.replaced
     has_record = request.intent.last_put is not None
     _report_kept(request, request.merged, has_record=has_record)
-    if not paths:
+    if not replaced.paths:
         return
     scope.operator.count_replaced(context.version.group_kind)
-    context.log.warning("Replacing foreign values", reason=", ".join(paths))
+    context.log.warning("Replacing foreign values", reason=", ".join(replaced.paths))
     memory, now = scope.memory, context.clock.monotonic()
     said = memory.said_replaced_at
     if said is None or now - said >= _SAID_AGAIN_SECONDS:
         memory.said_replaced_at = now
-        text = f"the PUT replaces what this object did not declare, at {listed(paths)}"
-        context.event("Warning", REPLACED, text)
+        context.event("Warning", REPLACED, str(replaced))
 
 
 def _report_kept(request: DecidedPut, result: MergedBody, *, has_record: bool) -> None:

@@ -5,7 +5,7 @@ it. At most two requests to the API server.
 from collections.abc import Iterable
 
 from asoreconcile.azure.reconcile.model.annotations import operators_own
-from asoreconcile.azure.reconcile.model.existence import note_of_claim
+from asoreconcile.azure.reconcile.model.existence import annotation_of_claim
 from asoreconcile.azure.reconcile.model.policy import policy_of
 from asoreconcile.azure.reconcile.policies.phase import PhaseOf, run
 from asoreconcile.azure.reconcile.policies.requests import WriteRequest
@@ -51,7 +51,7 @@ def confirm(
         if patcher.version.decides_existence and scope.manages_nothing:
             # The decision about a resource that exists rested on the former
             # annotations.
-            patcher.record(note_of_claim(patcher.annotations, inherited))
+            patcher.record(annotation_of_claim(patcher.annotations, inherited))
         raise behind(patcher)
     run(phases, WriteRequest(scope, inherited, is_delete), _permitted)
 

@@ -11,6 +11,7 @@ from asoreconcile.azure.arm.errors import ArmError
 from asoreconcile.azure.reconcile.identity.identity import ResourceIdentity, identify
 from asoreconcile.azure.reconcile.model.decisions import Effect, Put, ReadAfter
 from asoreconcile.azure.reconcile.model.drift_baseline import DriftBaseline, last_put_of
+from asoreconcile.azure.reconcile.model.foreign_values import ReplacedValues
 from asoreconcile.azure.reconcile.model.merged_body import MergedBody
 from asoreconcile.azure.reconcile.model.owner import Owner
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
@@ -106,7 +107,7 @@ class DecidedPut:
     intent: the request that led to it. desired: the body that the object declares. put:
     the body to send, and its record. effects: changes that the sync's decision makes
     once the PUT is permitted. merged: the merge with the values of other writers, if
-    there was one. replaced: paths of other writers' values that the PUT replaces.
+    there was one. replaced: other writers' values that the PUT replaces.
     """
 
     intent: Intent
@@ -114,7 +115,7 @@ class DecidedPut:
     put: Put
     effects: Sequence[Effect] = ()
     merged: MergedBody | None = None
-    replaced: Sequence[str] = ()
+    replaced: ReplacedValues = attrs.field(factory=ReplacedValues)
 
     @property
     def scope(self) -> ReconcileScope:

@@ -31,7 +31,10 @@ def resume(intent: Intent) -> Succeeded | None:
     # Without a snapshot the last PUT was not followed to its end.
     if last_put is None or not last_put.rest:
         return None
-    if not intent.is_recorded or last_put.notes != intent.rendered.notes:
+    if (
+        not intent.is_recorded
+        or last_put.annotations_hash != intent.rendered.annotations_hash
+    ):
         return None
     # A difference may wait for a window that opened meanwhile.
     if is_repair_awaited(scope) and (scope.has_pace or not scope.sync_period_seconds):

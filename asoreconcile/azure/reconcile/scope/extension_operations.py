@@ -14,9 +14,9 @@ import attrs
 from asoreconcile.azure.arm.tokens import Token, dumps
 from asoreconcile.azure.reconcile.model.annotations import (
     OWN_PREFIX,
+    POLLER_ANNOTATIONS,
     POLLER_ID,
     POLLER_MARK,
-    POLLER_NOTES,
     POLLER_TOKEN,
 )
 from asoreconcile.azure.reconcile.model.record_key import RecordKey
@@ -59,7 +59,7 @@ class AnnotationLroStore:
         saved = {name: token, _mark_at(name): mark}
         if not _is_asos(name):
             saved = {_annotation(name): f"{mark} {token}"}
-        self._patcher.record({**saved, **dict.fromkeys(POLLER_NOTES)})
+        self._patcher.record({**saved, **dict.fromkeys(POLLER_ANNOTATIONS)})
 
     def clear(self, name: str) -> None:
         """Remove the annotation, if there is one."""
@@ -81,18 +81,18 @@ class AnnotationLroStore:
         self,
         token: Token,
         poller: str,
-        notes: Mapping[str, str | None],
+        further: Mapping[str, str | None],
         *,
         labelled: Mapping[str, str] | None = None,
     ) -> None:
         """Store the running operation of the object itself, with the operator's mark.
 
         poller: `PUT_POLLER` or `DELETE_POLLER`, which tells ASO the kind of the
-        operation. notes: further annotations; the mark among them is kept.
+        operation. further: further annotations; the mark among them is kept.
         """
         text = dumps(token)
         mark = self._key().sign(self._parts(POLLER_TOKEN, text))
-        stored = {POLLER_MARK: mark, POLLER_TOKEN: text, POLLER_ID: poller, **notes}
+        stored = {POLLER_MARK: mark, POLLER_TOKEN: text, POLLER_ID: poller, **further}
         self._patcher.record(stored, labelled=labelled)
 
     def _parts(self, name: str, token: str) -> tuple[str, ...]:

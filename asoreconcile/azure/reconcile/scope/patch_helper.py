@@ -200,7 +200,7 @@ class PatchHelper:
         self.generation = generation(obj)
         # As this reconcile knows them: its decisions rest on these.
         self._was_deleting = is_deleting(obj)
-        self._known_notes: dict[str, str | None] = {**annotations(obj)}
+        self._known_annotations: dict[str, str | None] = {**annotations(obj)}
         self.status: JsonObject = copy_json(status(self.obj))
         # As it was read, or as this reconcile has written it.
         self._known_status = status(obj)
@@ -220,7 +220,7 @@ class PatchHelper:
 
     def annotate(
         self,
-        notes: Mapping[str, str | None],
+        changes: Mapping[str, str | None],
         *,
         labelled: Mapping[str, str] | None = None,
     ) -> None:
@@ -231,14 +231,14 @@ class PatchHelper:
         copy may be older than another process's write, and the token of one operation
         must never be combined with the generation of another.
         """
-        if _differ(self.annotations, notes):
-            self._collect("annotations", notes)
+        if _differ(self.annotations, changes):
+            self._collect("annotations", changes)
         if labelled and _differ(labels(self.obj), labelled):
             self._collect("labels", labelled)
 
     def record(
         self,
-        notes: Mapping[str, str | None],
+        changes: Mapping[str, str | None],
         *,
         labelled: Mapping[str, str] | None = None,
     ) -> None:
@@ -247,7 +247,7 @@ class PatchHelper:
         Use it for facts that another process needs if this one crashes now. Raises
         GoneError.
         """
-        self.annotate(notes, labelled=labelled)
+        self.annotate(changes, labelled=labelled)
         self.flush()
 
     def write_shared(self, meta: JsonObject) -> None:
@@ -284,15 +284,17 @@ class PatchHelper:
         policy may forbid the write. Raises GoneError, StaleError.
         """
         live = self.stored if self.is_live else self._live()
-        notes = annotations(live)
+        found = annotations(live)
         known = {
-            name: one for name, one in self._known_notes.items() if one is not None
+            name: one
+            for name, one in self._known_annotations.items()
+            if one is not None
         }
         if (
             generation(live) != self.generation
             or is_deleting(live) != self._was_deleting
             or not has_finalizer(live, FINALIZER)
-            or (notes != known and operators_own(notes) != operators_own(known))
+            or (found != known and operators_own(found) != operators_own(known))
         ):
             raise StaleError(f"{self.key} has changed since it was read")
         if not self.is_live:
@@ -418,9 +420,9 @@ class PatchHelper:
         Only with another change, or if there is an older copy: objects of an earlier
         version are not all written at once.
         """
-        notes = self.annotations
+        own = self.annotations
         before = next(filter(is_claim, shown.get("conditions") or ()), None)
-        after = claim_condition(notes, before, self._clock.now())
+        after = claim_condition(own, before, self._clock.now())
         if after is None or after == before:
             return
         others = [one for one in shown.get("conditions") or () if not is_claim(one)]
@@ -478,7 +480,7 @@ class PatchHelper:
 
     def _collected(self) -> JsonObject:
         collected, self.unwritten = self.unwritten, {}
-        self._known_notes |= collected.get("annotations") or {}
+        self._known_annotations |= collected.get("annotations") or {}
         return collected
 
     def _patch(self, body: JsonObject, *, subresource: str = "") -> None:

@@ -370,8 +370,8 @@ class ReconcileScope:
         """The mode in force for this object's syncs. Raises as
         `namespace_annotations`.
         """
-        notes, inherited = self.patcher.annotations, self.namespace_annotations
-        return sync_mode_of(notes, inherited, self.operator.sync_mode)
+        own, inherited = self.patcher.annotations, self.namespace_annotations
+        return sync_mode_of(own, inherited, self.operator.sync_mode)
 
     def merge_rules(self) -> MergeRules:
         """Return the rules of the object's merged body.

@@ -26,8 +26,8 @@ from asoreconcile.azure.arm.tokens import (
 from asoreconcile.azure.reconcile.model.annotations import (
     DELETE_POLLER,
     LATEST_RECONCILED_GENERATION,
+    POLLER_ANNOTATIONS,
     POLLER_ID,
-    POLLER_NOTES,
     POLLER_TOKEN,
     PUT_POLLER,
 )
@@ -80,7 +80,7 @@ def running_operation(
 def clear_token(patcher: PatchHelper, memory: ObjectMemory) -> None:
     """Drop the recorded operation from memory and annotations (R2.2)."""
     memory.poll = PollState()
-    patcher.annotate(dict.fromkeys(POLLER_NOTES))
+    patcher.annotate(dict.fromkeys(POLLER_ANNOTATIONS))
 
 
 def note_refusal(patcher: PatchHelper, memory: ObjectMemory) -> None:

@@ -171,10 +171,10 @@ def fingerprint(obj: JsonObject, *, uses_status: bool, is_made: bool) -> str:
             found = status(obj)
             content.append({n: v for n, v in found.items() if n != "conditions"})
         if has_expressions:
-            notes = annotations(obj)
+            own = annotations(obj)
             content += [
                 labels(obj),
-                {n: v for n, v in notes.items() if not is_operators_own(n)},
+                {n: v for n, v in own.items() if not is_operators_own(n)},
             ]
     text = jsontext.dumps(content, sort_keys=True)
     return hashlib.sha256(text).hexdigest()[:_DIGITS]

@@ -34,7 +34,7 @@ from asoreconcile.azure.reconcile.scope.references import ReferenceResolver
 from asoreconcile.base import jsontext
 from asoreconcile.base.objects import JsonObject, spec
 
-_NOTES_DIGITS = 8
+_HASH_DIGITS = 8
 
 
 @attrs.frozen
@@ -88,11 +88,11 @@ class Bodies:
             secrets,
             self.principal,
         )
-        notes = inputs_of_put(patcher.annotations, self.inherited)
+        stated = inputs_of_put(patcher.annotations, self.inherited)
         if any(self.settings):
-            notes += self.settings
-        marked = fingerprint(notes)[:_NOTES_DIGITS] if any(notes) else ""
-        return RenderedSpec(identity, body, put, secrets, marked, self)
+            stated += self.settings
+        hashed = fingerprint(stated)[:_HASH_DIGITS] if any(stated) else ""
+        return RenderedSpec(identity, body, put, secrets, hashed, self)
 
     def _hash_of_secrets(self, body: JsonObject, last: DriftBaseline | None) -> str:
         """Return a hash of a body with the values of its Secrets.
@@ -112,15 +112,16 @@ class RenderedSpec:
 
     fingerprint: a hash of the body, of the values of Secrets in it, of the api-version
     and of the credential's tenant, client and subscription. secrets: a keyed hash of
-    the body with the values of Secrets; "" if it has none. notes: a hash of the
-    annotations and settings that may change the PUT. maker: the `Bodies` that made it.
+    the body with the values of Secrets; "" if it has none. annotations_hash: a hash of
+    the annotations and settings that may change the PUT. maker: the `Bodies` that made
+    it.
     """
 
     identity: ResourceIdentity
     body: JsonObject = attrs.field(repr=False)
     fingerprint: str
     secrets: str
-    notes: str
+    annotations_hash: str
     maker: Bodies = attrs.field(repr=False, eq=False)
 
     def desired(self, observed: DriftBaseline | None) -> "Desired":

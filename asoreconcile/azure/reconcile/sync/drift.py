@@ -45,6 +45,7 @@ from asoreconcile.azure.reconcile.model.drift_baseline import (
     place_of,
     unconfirmed,
 )
+from asoreconcile.azure.reconcile.model.guarded_values import was_changed_by_client
 from asoreconcile.azure.reconcile.model.snapshot import is_comparable
 from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE, SyncMode, Undeclared
 from asoreconcile.base.objects import JsonObject, dig
@@ -78,14 +79,14 @@ class SyncFacts:
     mode: COMPARE or REPORT. put: the fingerprint of the PUT. observed: the record of
     the last accepted PUT; None if there is none. have: the resource; None if it does
     not exist, or if the present PUT differs from the last one. found: differences
-    between the resource and the body. rest: snapshot of the resource. notes: the hash
-    in `RenderedSpec`. is_forced: whether a PUT is due in any case. changed: the paths
-    at which the stored status differs from the resource. is_ready: whether the Ready
-    condition is True. repair_attempts: the differences for which PUTs were sent before.
-    now: present time in `Clock.monotonic` seconds. is_period_over: whether the last PUT
-    is a sync period old. region: the declared location, if the resource is in another
-    one; else "". moving_seconds: time for which each sync has found the resource in
-    transition.
+    between the resource and the body. rest: snapshot of the resource.
+    annotations_hash: the hash in `RenderedSpec`. is_forced: whether a PUT is due in any
+    case. changed: the paths at which the stored status differs from the resource.
+    is_ready: whether the Ready condition is True. repair_attempts: the differences for
+    which PUTs were sent before. now: present time in `Clock.monotonic` seconds.
+    is_period_over: whether the last PUT is a sync period old. region: the declared
+    location, if the resource is in another one; else "". moving_seconds: time for which
+    each sync has found the resource in transition.
     was_there: whether the status shows that the resource has existed. unshown: the
     differences in `found` that only say that Azure never shows the value; empty if
     there is a record of a PUT. is_first_read: whether this process has not read the
@@ -102,7 +103,7 @@ class SyncFacts:
     have: JsonObject | None = attrs.field(default=None, repr=False)
     found: Sequence[Difference] = ()
     rest: str = ""
-    notes: str = ""
+    annotations_hash: str = ""
     is_forced: bool = False
     undeclared: Undeclared = Undeclared.PUT
     changed: Sequence[str] = ()
@@ -201,7 +202,7 @@ def _at_sync(facts: SyncFacts, put: Put) -> Decision:
         return Decision((*said, CountSync("unchanged")), read)
     # Values that Azure had added and that are gone: only their marks are known.
     vanished = extras(confirmed(known)) - marks(facts.found)
-    learnt = attrs.evolve(before, known=known, notes=facts.notes)
+    learnt = attrs.evolve(before, known=known, annotations_hash=facts.annotations_hash)
     if open_ or vanished:
         if facts.mode is SyncMode.COMPARE:
             held = _held(facts, learnt, open_)
@@ -302,7 +303,9 @@ def _repair(
         log = Log("info", "Putting again what Azure has accepted and not kept", where)
         return Decision((counted, log, CountSync("confirm", is_put=True)), put)
     log = Log("warning", "Azure differs from the spec; putting again", where)
-    event = EmitEvent("Warning", "Drift", f"Azure differs {where}; it is put again")
+    cause = _cause(facts)
+    text = f"Azure differs {where}{cause}; it is put again"
+    event = EmitEvent("Warning", "Drift", text)
     metric = CountSync("asked" if is_early else "drift", is_put=True)
     return Decision((counted, *lasting, log, event, metric), put)
 
@@ -344,6 +347,13 @@ def _hold(
     said = [one.message for one in repaired.effects if isinstance(one, SetDrifted)]
     effects = (*repaired.effects, SetDrifted("; ".join([*said, text])))
     return attrs.evolve(repaired, effects=effects)
+
+
+def _cause(facts: SyncFacts) -> str:
+    """Return who changed the resource, as a clause; "" if Azure does not say it."""
+    at = facts.observed.at if facts.observed else ""
+    is_clients = bool(at) and was_changed_by_client(facts.have or {}, at)
+    return ", changed by another client" if is_clients else ""
 
 
 def _undone(facts: SyncFacts, where: str) -> str:

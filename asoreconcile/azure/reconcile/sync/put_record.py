@@ -102,7 +102,7 @@ def put_of(
     record = DriftBaseline(
         put,
         known,
-        notes=rendered.notes,
+        annotations_hash=rendered.annotations_hash,
         at=at,
         secrets=rendered.secrets,
         declared=frozenset(declared.now),

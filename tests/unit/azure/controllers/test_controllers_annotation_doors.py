@@ -243,10 +243,11 @@ def test_r1_7_a_wrong_value_is_reported_where_it_counts(row, text):
 
 @pytest.mark.parametrize(("row", "text"), wrong_values(OF_OBJECTS), ids=ids)
 def test_doctor_names_wrong_values(row, text):
-    (found,) = checks.of_annotations([network({row.name: text})], {})
+    (found,) = checks.of_annotations([network({row.name: text})], {}, builtin())
     assert row.name in found.text
     assert (found.level == "error") is row.holds_writes
-    assert not [*checks.of_annotations([network({row.name: SAMPLES[row.name][0]})], {})]
+    right = {row.name: SAMPLES[row.name][0]}
+    assert not [*checks.of_annotations([network(right)], {}, builtin())]
 
 
 # asoctl.

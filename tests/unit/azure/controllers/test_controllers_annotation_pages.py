@@ -83,3 +83,12 @@ def test_each_setting_of_a_row_has_its_default_and_refuses_wrong_values():
         wrong = {"POD_NAMESPACE": "ns", row.setting: "no such value["}
         with pytest.raises(SettingsError, match=row.setting):
             from_environment(wrong)
+
+
+def test_a_path_that_no_built_in_kind_has_is_a_notice():
+    paths = "spec.tags.a, spec.tagz.a"
+    made = from_environment(
+        {"POD_NAMESPACE": "ns", "ASORECONCILE_IGNORE_FIELDS": paths}
+    )
+    (notice,) = [one for one in made.notices if "IGNORE_FIELDS" in one]
+    assert "no kind has a field 'spec.tagz.a'; did you mean tags?" in notice

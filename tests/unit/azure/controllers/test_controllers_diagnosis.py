@@ -280,6 +280,20 @@ def test_admission_webhooks_that_nobody_answers():
     assert all("asks an operator in o" in one.text for one in other)
 
 
+def test_wh11_a_check_of_secrets_that_nothing_makes_is_a_warning():
+    def look(why, *words):
+        containers = [{"args": words}]
+        deployment = {"spec": {"template": {"spec": {"containers": containers}}}}
+        return only(webhook_checks.of_secret_access(why, deployment))
+
+    assert look("").level == "ok"
+    assert look("no policy", "--webhook-client-ca=/ca").level == "ok"
+    missing = look("no policy")
+    assert missing.level == "warning"
+    assert missing.text.endswith("in a spec: no policy")
+    assert "deploy/secret-policy.yaml" in missing.mend
+
+
 def test_a_service_that_leads_to_no_webhook():
     client = {"clientConfig": {"service": {"namespace": "n", "name": "hooks"}}}
     crd = installed(spec__conversion={"strategy": "Webhook", "webhook": client})
@@ -473,12 +487,12 @@ def test_credentials_are_read_and_tried():
 def test_unreadable_policies_are_named_with_their_objects():
     policy = {RECONCILE_POLICY: "skipp"}
     objects = [obj("a"), obj("b", annotations=policy), obj("c")]
-    found = [*checks.of_annotations(objects, {"n": policy})]
+    found = [*checks.of_annotations(objects, {"n": policy}, builtin())]
     assert {one.level for one in found} == {"error"}
     text = " ".join(one.text for one in found)
     assert "skipp" in text
     assert all(f"n/{name}" in text for name in ("a", "b", "c"))
-    assert not [*checks.of_annotations([obj("a")], {})]
+    assert not [*checks.of_annotations([obj("a")], {}, builtin())]
 
 
 def test_an_exported_credential_is_named_before_objects_move_here():
@@ -575,9 +589,15 @@ def test_what_is_ready_with_a_warning_is_seen():
     ready = {"status": "True", "reason": "Succeeded"}
     names = {"asoreconcile/pausd": "true", "asoreconcile/paused": "yes please"}
     objects = [obj("a", ready, annotations=names)]
-    of_namespace = {"n": {"asoreconcile/sync-mod": "put"}}
-    found = list(checks.of_annotations(objects, of_namespace))
-    assert [one.level for one in found] == ["warning", "error", "warning"]
+    ignored = "spec.tags.a, spec.tagz.a, spec.agentPoolProfiles[name=x].count"
+    of_namespace = {
+        "n": {"asoreconcile/sync-mod": "put", "asoreconcile/ignore-fields": ignored}
+    }
+    found = list(checks.of_annotations(objects, of_namespace, builtin()))
+    assert [one.level for one in found] == ["warning", "error", "warning", "warning"]
+    assert found[3].text.endswith(
+        "no kind has a field 'spec.tagz.a'; did you mean tags?"
+    )
     assert "asoreconcile/pausd has no effect; did you mean" in found[0].text
     assert "asoreconcile/paused is 'yes please'" in found[1].text
     assert "the object is paused: VirtualNetwork n/a" in found[1].text

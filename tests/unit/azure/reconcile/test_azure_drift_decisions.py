@@ -43,12 +43,12 @@ REST, CHANGED_REST = "1abcd.0123", "1abcd.4567"
 FACTS = SyncFacts(
     mode=SyncMode.COMPARE,
     put="p",
-    observed=DriftBaseline("p", rest=REST, notes="s", at="t"),
+    observed=DriftBaseline("p", rest=REST, annotations_hash="s", at="t"),
     have=HAVE,
     found=(),
     repair_attempts=RepairAttempts(),
     rest=REST,
-    notes="s",
+    annotations_hash="s",
 )
 FORGOTTEN = UpdateMemory(repair_attempts=RepairAttempts())
 MOVING = {**HAVE, "properties": {"provisioningState": "Updating"}}
@@ -59,12 +59,12 @@ def decide(**given):
 
 
 def noted(known=frozenset(), rest=REST, at="t"):
-    note = DriftBaseline("p", known, rest=rest, notes="s", at=at)
+    note = DriftBaseline("p", known, rest=rest, annotations_hash="s", at=at)
     return SetMetadata({OBSERVED: note.dumps()})
 
 
 def knowing(*known, rest=REST):
-    return DriftBaseline("p", frozenset(known), rest=rest, notes="s", at="t")
+    return DriftBaseline("p", frozenset(known), rest=rest, annotations_hash="s", at="t")
 
 
 def in_order(known=frozenset(), at="t"):
@@ -122,6 +122,15 @@ def test_what_differs_is_put_again_and_told(observed):
     assert "at properties/size; it is put again" in told.message
     assert metric == CountSync("drift", is_put=True)
     assert decided.then == PUT
+
+
+def test_the_event_says_if_another_client_made_the_change():
+    system = {"lastModifiedByType": "User", "lastModifiedAt": "2026-01-02T00:00:00Z"}
+    record = attrs.evolve(knowing(), at="2026-01-01T00:00:00Z")
+    have = {**HAVE, "systemData": system}
+    decided = decide(observed=record, found=[CHANGED], have=have)
+    (told,) = (one for one in decided.effects if isinstance(one, EmitEvent))
+    assert "at properties/size, changed by another client; it is put" in told.message
 
 
 def test_a_declared_value_that_is_shown_no_more_is_drift():

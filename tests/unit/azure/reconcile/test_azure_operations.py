@@ -28,9 +28,9 @@ from asoreconcile.azure.arm.tokens import (
 from asoreconcile.azure.reconcile.model.annotations import (
     DELETE_POLLER,
     LATEST_RECONCILED_GENERATION,
+    POLLER_ANNOTATIONS,
     POLLER_ID,
     POLLER_MARK,
-    POLLER_NOTES,
     POLLER_TOKEN,
     PUT_POLLER,
 )
@@ -59,7 +59,7 @@ NOT_IN = ArmError(ErrorBody("Unauthorized", "No."), status=401)
 TROUBLE = ArmError(ErrorBody("Busy", "Later."), status=503)
 RUNNING = Pending(LOCATION, 10.0, Progress(polls=2))
 ACCEPTED = AcceptedPut(DriftBaseline("p"), 7, running=RUNNING)
-CLEARED = dict.fromkeys(POLLER_NOTES)
+CLEARED = dict.fromkeys(POLLER_ANNOTATIONS)
 
 
 def failing(name):
