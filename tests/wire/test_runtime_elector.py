@@ -538,6 +538,9 @@ def test_le9_a_lease_that_nobody_renews_is_told(config):
     assert elector.readiness().details == (
         "standby: nobody leads: one has not renewed the lease for 16 s",
     )
+    assert elector.readiness().notice.startswith(
+        "nobody has renewed the lease for 16 s"
+    )
     assert elector.stop(0, release=False) == []
 
 

@@ -197,12 +197,16 @@ class LeaseElector:
         if self.leads:
             return CheckResult(ok=True, details=(f"leader: {self.identity}",))
         holder, silent = self._observed.holder, self._observed.silent_seconds
-        leader = f"{holder} leads" if holder else "nobody leads"
+        leader, notice = f"{holder} leads" if holder else "nobody leads", ""
         if holder and silent > self._timing.lease_seconds:
             leader = (
                 f"nobody leads: {holder} has not renewed the lease for {silent:.0f} s"
             )
-        return CheckResult(ok=True, details=(f"standby: {leader}",))
+            notice = (
+                f"nobody has renewed the lease for {silent:.0f} s: delete it, unless "
+                "its holder still runs"
+            )
+        return CheckResult(ok=True, details=(f"standby: {leader}",), notice=notice)
 
     def liveness(self) -> CheckResult:
         """Return a liveness result that fails if the process still runs after losing

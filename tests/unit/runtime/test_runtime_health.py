@@ -33,6 +33,12 @@ def test_mg7_success_is_a_plain_ok(checks):
     assert checks.report().status == 200
 
 
+def test_mg7_a_notice_is_shown_without_a_request_for_details(checks):
+    checks.add("lease", lambda: CheckResult(ok=True, notice="nobody\nrenews"))
+    assert checks.report().text == "ok\nnobody\\nrenews"
+    assert checks.report().status == 200
+
+
 def test_mg7_a_failure_lists_all_and_withholds_reasons(checks):
     checks.add("bad", failing)
     report = checks.report()

@@ -22,6 +22,7 @@ T = TypeVar("T")
 E = TypeVar("E", bound=Enum)
 
 _SHOWN = 40
+_HELD = "nothing is written in Azure"
 
 
 class Whose(Enum):
@@ -272,7 +273,8 @@ def _sentence(row: Annotation[Any], stated: Stated, why: str) -> str:
     what = "the Namespace's annotation" if stated.on_namespace else "annotation"
     colon = "" if why.startswith(("is ", "has ")) else ":"
     end = "" if why.endswith("?") else "."
-    return f"{what} {row.name}{colon} {why}{end} Until it is corrected, {row.effect}"
+    effect = _HELD if stated.text == TOO_LONG else row.effect
+    return f"{what} {row.name}{colon} {why}{end} Until it is corrected, {effect}"
 
 
 def shown(value: str) -> str:

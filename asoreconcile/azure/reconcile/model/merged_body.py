@@ -301,7 +301,8 @@ class _Ignored:
             out.append(self.taken(mine, theirs, rest) if meant else mine)
         if not rest:
             # An element that only Azure has.
-            new = (one for i, one in enumerate(have) if i not in found)
+            known = frozenset(found)
+            new = (one for i, one in enumerate(have) if i not in known)
             out += [self.all_of(None, one) for one in new if _is_meant(one, step)]
         return out
 

@@ -52,7 +52,8 @@ def what_differs(
     found: the differences between both bodies; a difference in location is ignored.
     """
     unseen = [one for one in found if is_never_shown(version, one)]
-    paths = [one.path for one in found if one not in unseen]
+    left_out = {id(one) for one in unseen}
+    paths = [one.path for one in found if id(one) not in left_out]
     stated, theirs = want.get("location"), have.get("location")
     if stated and theirs and not is_same(stated, theirs):
         paths.append("location")

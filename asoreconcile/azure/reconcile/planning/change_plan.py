@@ -23,7 +23,10 @@ from asoreconcile.azure.middleware.context import ReconcileContext
 from asoreconcile.azure.middleware.declared import TAGS, names_at
 from asoreconcile.azure.middleware.extension_points import MODIFY_PAYLOAD
 from asoreconcile.azure.middleware.requests import ModifyPayload
-from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
+from asoreconcile.azure.reconcile.model.annotation_bounds import (
+    annotations,
+    why_unreadable,
+)
 from asoreconcile.azure.reconcile.model.annotation_table import (
     report_on,
     reports,
@@ -325,6 +328,8 @@ class Planner:
         allowed.
         """
         inherited = self._inherited(obj)
+        if unread := why_unreadable(annotations(obj), inherited):
+            return unread
         if will_observe(annotations(obj), inherited):
             return "the object only observes"
         policy = policy_of(annotations(obj), inherited, Policy.MANAGE)

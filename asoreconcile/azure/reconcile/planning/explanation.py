@@ -13,7 +13,10 @@ from typing import Any, Protocol
 
 import attrs
 
-from asoreconcile.azure.catalogue.ignored_fields import listed_paths
+from asoreconcile.azure.catalogue.ignored_fields import (
+    IgnoredFieldError,
+    listed_paths,
+)
 from asoreconcile.azure.catalogue.inputs import InputReference, inputs_of
 from asoreconcile.azure.catalogue.kinds import Catalogue, KindVersion
 from asoreconcile.azure.catalogue.reserved import NAMESPACE_SECRET, STAND_IN_PREFIX
@@ -308,7 +311,10 @@ def _wrong_annotations(
 def _ignored(obj: JsonObject, of_namespace: JsonObject) -> str:
     """Return the ignored fields, which only the first PUT sets."""
     stated = IGNORE_FIELDS_ROW.stated(annotations(obj), of_namespace)
-    paths = [path for one in stated for path in listed_paths(one.text)]
+    paths: list[str] = []
+    for one in stated:
+        with suppress(IgnoredFieldError):  # `_wrong_annotations` says so
+            paths += listed_paths(one.text)
     return ", ".join(dict.fromkeys(paths))
 
 

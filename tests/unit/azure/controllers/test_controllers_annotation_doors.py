@@ -313,7 +313,9 @@ def test_explain_shows_values_that_count_and_wrong_ones(row):
     assert named in lines or "ignore-fields" in row.name
     assert right in lines
     wrong = explained({row.name: wrong}, {})
-    assert row.effect in wrong or "has no effect on an object" in wrong
+    # A text that is too long holds the object, whatever another wrong value does.
+    effects = (row.effect, "nothing is written in Azure", "has no effect on an object")
+    assert any(effect in wrong for effect in effects)
 
 
 @pytest.mark.parametrize(("row", "text"), wrong_values(ROWS), ids=ids)
