@@ -188,7 +188,7 @@ def test_ow7_a_value_waits_for_the_end_of_a_failure_before_its_put(world):
 def test_ow7_reconcile_at_lifts_no_budget(world):
     uid = uid_of(world.read(GROUP))
     memory = world.kind_of(GROUP).memories.of(ObjectKey("default", "rg"), uid)
-    memory.put_budget = PutBudget((world.clock.monotonic(),) * 20)
+    memory.keep(PutBudget((world.clock.monotonic(),) * 20))
     by_hand(world, tags={"team": "blue"})
     before = puts(world)
     ask(world, "1")

@@ -11,6 +11,8 @@ from asoreconcile.azure.middleware.extension_points import GET, PUT
 from asoreconcile.azure.middleware.extension_set import ExtensionSet
 from asoreconcile.azure.middleware.requests import Block, Postpone
 from asoreconcile.azure.reconcile.model.annotations import RESOURCE_ID
+from asoreconcile.azure.reconcile.model.drift_baseline import RepairAttempts
+from asoreconcile.azure.reconcile.model.put_budget import PutBudget
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.objects import GroupKind, annotations, dig, key_of, uid_of
@@ -149,8 +151,8 @@ def test_a_put_that_an_extension_holds_is_neither_sent_nor_counted(
     assert sent(world) == []
     assert not [is_put for _, is_put in counted if is_put]
     memory = memory_of(world, network)
-    assert memory.put_budget.sent == ()
-    assert not memory.repair_attempts.repairs
+    assert memory.part(PutBudget).sent == ()
+    assert not memory.part(RepairAttempts).repairs
     shown = "ReconciliationBlocked" if isinstance(held, Block) else ready["reason"]
     assert world.ready(network)["reason"] == shown
     links.put = next_link

@@ -102,7 +102,7 @@ def test_k4_a_failure_between_two_puts_hides_no_success(world, server):
     """A tool may delete a Secret and make it again with each rotation."""
     uid, key = uid_of(world.read(server)), ObjectKey("default", "pg-db")
     memory = world.kind_of(server).memories.of(key, uid)
-    memory.put_budget = PutBudget((world.clock.monotonic(),) * MOST_PUTS)
+    memory.keep(PutBudget((world.clock.monotonic(),) * MOST_PUTS))
     secret = world.client.get(SECRETS, ObjectKey("default", "db-admin"))
     world.client.delete(SECRETS, ObjectKey("default", "db-admin"))
     world.run(server)

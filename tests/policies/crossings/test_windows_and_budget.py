@@ -10,7 +10,8 @@ from asoreconcile.azure.reconcile.model.annotations import (
     ALLOWED_TYPES,
     MAINTENANCE_WINDOWS,
 )
-from asoreconcile.azure.reconcile.model.put_budget import MOST_PUTS
+from asoreconcile.azure.reconcile.model.drift_baseline import RepairAttempts
+from asoreconcile.azure.reconcile.model.put_budget import MOST_PUTS, PutBudget
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
 from asoreconcile.base.objects import ObjectKey, uid_of
 from asoreconcile.kube.resources import NAMESPACES, SECRETS
@@ -78,12 +79,12 @@ def test_changes_that_may_not_be_sent_use_up_no_budget(world, server, held_by):
         annotate(world, **{MAINTENANCE_WINDOWS: window_in(world, 3)})
     else:
         annotate(world, **{ALLOWED_TYPES: "Microsoft.Nothing"})
-    repairs = memory_of(world, server).repair_attempts
+    repairs = memory_of(world, server).part(RepairAttempts)
     for number in range(CHANGES):
         change(world, server, number + 1)
     assert world.ready(server)["reason"] == reason[held_by]
-    assert memory_of(world, server).put_budget.sent == ()
-    assert memory_of(world, server).repair_attempts == repairs
+    assert memory_of(world, server).part(PutBudget).sent == ()
+    assert memory_of(world, server).part(RepairAttempts) == repairs
     assert not [is_put for _, is_put in counted if is_put]
     assert not world.requests("PUT", "flexibleServers")
     # Once it is permitted, the newest value is sent at once.

@@ -7,6 +7,8 @@ the resource. A read whose 404 has an unknown code is repeated as well.
 Rule: V11.
 """
 
+import attrs
+
 from asoreconcile.azure.arm import ids
 from asoreconcile.azure.arm.absence import Absence
 from asoreconcile.azure.arm.collections import collection_of
@@ -14,13 +16,28 @@ from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.reconcile.model.decisions import Requeue
 from asoreconcile.azure.reconcile.model.first_creation import was_there
 from asoreconcile.azure.reconcile.policies.checks import postponed
-from asoreconcile.azure.reconcile.policies.requests import DecidedPut
+from asoreconcile.azure.reconcile.policies.requests import DecidedPut, SettleRequest
 from asoreconcile.azure.reconcile.sync.resource_reads import listed_ids
 from asoreconcile.base.objects import status
 
 ASKED_AGAIN_SECONDS = 10.0
 # As long as for a DELETE that is answered in this way.
 UNKNOWN_CODE_SECONDS = 60.0
+
+
+@attrs.frozen
+class Absent:
+    """The part of the memory about a missing resource. since: time at which a read
+    first missed a resource that had existed, in monotonic seconds; None if the last
+    read found it, or no read was needed.
+    """
+
+    since: float | None = None
+
+
+def note_found(request: SettleRequest) -> None:
+    """Forget a missing resource once a read has found it."""
+    request.scope.memory.keep(Absent())
 
 
 def confirm_absence(request: DecidedPut) -> Requeue | None:
@@ -45,11 +62,13 @@ def confirm_absence(request: DecidedPut) -> Requeue | None:
     if not (was_known or scope.must_ask) or (is_certain and not context.needs_absence):
         return None
     now = context.clock.monotonic()
-    if memory.absent_since is None:
-        memory.absent_since = now
+    since = memory.part(Absent).since
+    if since is None:
+        since = now
+        memory.keep(Absent(now))
         scope.wake_children()
     pause = ASKED_AGAIN_SECONDS if is_certain else UNKNOWN_CODE_SECONDS
-    left = memory.absent_since + pause - now
+    left = since + pause - now
     if left > 0:
         context.log.warning(
             "Azure says that the resource is gone; asking again before it is put",
@@ -64,4 +83,5 @@ def confirm_absence(request: DecidedPut) -> Requeue | None:
                 "nothing is sent, as a PUT could delete what the resource contains",
                 reason="AzureResourceNotFound",
             )
+    memory.keep(Absent())
     return None

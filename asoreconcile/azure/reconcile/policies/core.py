@@ -46,6 +46,24 @@ from asoreconcile.base.objects import status
 _MAX_PRECONDITION_FAILURES = 5
 
 
+@attrs.frozen
+class LookedAt:
+    """The part of the memory about the first reconcile. is_done: whether this process
+    has looked at the object before.
+    """
+
+    is_done: bool = False
+
+
+@attrs.frozen
+class ChangedMeanwhile:
+    """The part of the memory about such refusals. times: PUTs in a row that Azure has
+    refused because the resource had changed since it was read.
+    """
+
+    times: int = 0
+
+
 class Next(Enum):
     """A step that follows the phases in place of a PUT."""
 
@@ -90,6 +108,15 @@ def hold_claim(intent: Intent) -> Intent | Requeue | None:
     return attrs.evolve(intent, owner=owner)
 
 
+def first_look(intent: Intent) -> Intent | None:
+    """Note that this process looks at the object, and whether for the first time."""
+    memory = intent.scope.memory
+    if memory.part(LookedAt).is_done:
+        return None
+    memory.keep(LookedAt(is_done=True))
+    return attrs.evolve(intent, is_first=True)
+
+
 def own_subscription(intent: Intent) -> None:
     """Make sure that the resource is in the credential's subscription. Raises
     ConditionError.
@@ -118,7 +145,6 @@ def show_progress(request: DecidedPut) -> DecidedPut | None:
     Ready stays True until the resource is back.
     """
     scope, patcher = request.scope, request.scope.patcher
-    scope.memory.absent_since = None
     patcher.set_ready(reconciling(patcher.generation), reason_aware=True)
     if not scope.context.is_known_absent:
         return None
@@ -199,8 +225,8 @@ def changed_meanwhile(request: RefusedRequest) -> Requeue | None:
         return None
     if not is_changed_meanwhile(request.error, scope.context.required_etag):
         return None
-    memory.precondition_failures += 1
-    times = memory.precondition_failures
+    times = memory.part(ChangedMeanwhile).times + 1
+    memory.keep(ChangedMeanwhile(times))
     if times > _MAX_PRECONDITION_FAILURES:
         return None
     text = "Resource changed since it was read; starting again"

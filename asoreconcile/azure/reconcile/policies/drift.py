@@ -17,6 +17,7 @@ from asoreconcile.azure.reconcile.model.drift_baseline import (
     OBSERVED,
     AcceptedPut,
     DriftBaseline,
+    RepairAttempts,
     last_put_of,
 )
 from asoreconcile.azure.reconcile.policies.bulk_reads import (
@@ -38,6 +39,31 @@ from asoreconcile.azure.reconcile.sync.put_record import put_of, seconds_since_p
 from asoreconcile.base.objects import uid_of
 
 
+@attrs.frozen
+class Moving:
+    """The part of the memory about transitions. since: time since which each sync has
+    found the resource in transition, in monotonic seconds; None if the last did not.
+    """
+
+    since: float | None = None
+
+    def since_or(self, now: float) -> float:
+        """Return the time since which the resource is in transition, else `now`."""
+        return now if self.since is None else self.since
+
+
+def recall_repairs(intent: Intent) -> None:
+    """Continue pauses between repairs that another process has recorded, in the first
+    reconcile.
+    """
+    if (record := intent.recalled) is None:
+        return
+    age = intent.record_age
+    if repairs := record.repairs_after(age):
+        at = intent.scope.began - age
+        intent.scope.memory.keep(RepairAttempts(repairs=repairs, at=at))
+
+
 def sync(intent: Intent) -> Look | None:
     """Read the resource if this reconcile is a sync, and decide whether to PUT. Raises
     as `look`.
@@ -46,6 +72,7 @@ def sync(intent: Intent) -> Look | None:
         return None
     scope, last_put, mode = intent.scope, intent.last_put, intent.mode
     memory, operator = scope.memory, scope.operator
+    moving = memory.part(Moving)
     shown, today = listed_resource(scope), operator.clock.now()
     age, period = seconds_since_put(last_put, today), scope.sync_period_seconds
     force = operator.force_put_seconds
@@ -53,14 +80,14 @@ def sync(intent: Intent) -> Look | None:
         mode=mode,
         put=intent.rendered.fingerprint,
         observed=last_put,
-        repair_attempts=memory.repair_attempts,
+        repair_attempts=memory.part(RepairAttempts),
         annotations_hash=intent.rendered.annotations_hash,
         is_forced=is_put_due(uid_of(scope.patcher.obj), age, period_seconds=force),
         undeclared=operator.undeclared,
         now=operator.clock.monotonic(),
         is_period_over=is_period_over(age, period),
         is_ready=intent.is_ready,
-        moving_seconds=scope.began - (memory.moving_since or scope.began),
+        moving_seconds=scope.began - moving.since_or(scope.began),
         is_asked=bool(scope.asked),
         waits_for="" if scope.closed is None else scope.closed.waits_for,
         is_first_read=memory.read_at is None,
@@ -69,7 +96,8 @@ def sync(intent: Intent) -> Look | None:
     if CountSync("asked", is_put=True) in seen.decided.effects:
         memory.lifted_at = scope.began
     is_moving = CountSync("moving") in seen.decided.effects
-    memory.moving_since = (memory.moving_since or scope.began) if is_moving else None
+    since = moving.since_or(scope.began)
+    memory.keep(Moving(since) if is_moving else Moving())
     if seen.is_list_wrong:
         distrust_list(scope)
     return seen
@@ -92,7 +120,7 @@ def count_repair(request: DecidedPut) -> DecidedPut:
     scope, memory = request.scope, request.scope.memory
     count = scope.operator.count_sync
     apply(request.effects, scope.patcher, scope.context, memory, count)
-    repairs = memory.repair_attempts.repairs
+    repairs = memory.part(RepairAttempts).repairs
     record = attrs.evolve(request.put.record, repairs=repairs)
     return attrs.evolve(request, put=attrs.evolve(request.put, record=record))
 
@@ -134,7 +162,7 @@ def learn(request: SettleRequest) -> SettleRequest | None:
         return None
     if not request.is_of_put or request.is_outdated:
         return None
-    is_repair = bool(scope.memory.repair_attempts.pending)
+    is_repair = bool(scope.memory.part(RepairAttempts).pending)
     is_repair = is_repair or (sent is not None and bool(sent.revoked))
     _learn(request)
     if is_repair or not has_kept_identity(scope.context):
@@ -152,7 +180,7 @@ def _learn(request: SettleRequest) -> None:
         request.rendered,
         scope.sync_mode,
         sent=request.sent,
-        attempts=memory.repair_attempts,
+        attempts=memory.part(RepairAttempts),
     )
     count = scope.operator.count_sync
     apply(effects, scope.patcher, scope.context, memory, count)

@@ -19,6 +19,15 @@ from asoreconcile.base.printable import listed
 _SAID_AGAIN_SECONDS = 3600.0
 
 
+@attrs.frozen
+class SaidReplaced:
+    """The part of the memory about the event. at: time of the last one, in monotonic
+    seconds; None if there was none.
+    """
+
+    at: float | None = None
+
+
 def keep_foreign_values(request: DecidedPut) -> DecidedPut | None:
     """Complete a PUT with the values of other writers that are in Azure.
 
@@ -70,9 +79,9 @@ def report_foreign_values(request: DecidedPut) -> None:
     scope.operator.count_replaced(context.version.group_kind)
     context.log.warning("Replacing foreign values", reason=", ".join(replaced.paths))
     memory, now = scope.memory, context.clock.monotonic()
-    said = memory.said_replaced_at
+    said = memory.part(SaidReplaced).at
     if said is None or now - said >= _SAID_AGAIN_SECONDS:
-        memory.said_replaced_at = now
+        memory.keep(SaidReplaced(now))
         context.event("Warning", REPLACED, str(replaced))
 
 

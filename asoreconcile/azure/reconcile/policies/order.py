@@ -73,7 +73,8 @@ def _permitted(request: DecidedPut) -> None:
 
 # Before the body is made. Nothing is read from Azure before `resume`: at a start there
 # are thousands of objects. Mistakes in the spec are shown before anything is waited
-# for, and the owner is known before a phase asks for the resource's id.
+# for, and the owner is known before a phase asks for the resource's id. Counts of
+# another process are recalled before `resume` ends the first reconcile.
 BEFORE_BODY: Sequence[PhaseOf[Intent, ReconcileOutcome | core.Next]] = (
     core.end_operation,
     core.sound_spec,
@@ -81,6 +82,9 @@ BEFORE_BODY: Sequence[PhaseOf[Intent, ReconcileOutcome | core.Next]] = (
     core.sound_expressions,
     core.hold_claim,
     maintenance_windows.report_while_closed,
+    core.first_look,
+    drift.recall_repairs,
+    put_budget.recall_budget,
     resumption.resume,
     reference_waits.await_references,
     checks.check_first,
@@ -133,6 +137,7 @@ REFUSED: Sequence[PhaseOf[RefusedRequest, ReconcileOutcome | None]] = (
 SETTLED: Sequence[PhaseOf[SettleRequest, ReconcileOutcome]] = (
     core.own_id,
     core.read_resource,
+    confirmed_absence.note_found,
     external_deletion.report_another,
     core.read_inputs,
     drift.require_success,

@@ -4,9 +4,22 @@ counting is `model.put_budget`.
 
 import attrs
 
-from asoreconcile.azure.reconcile.model.put_budget import PUT_BUDGET_SPENT, budget_spent
+from asoreconcile.azure.reconcile.model.put_budget import (
+    MOST_PUTS,
+    PUT_BUDGET_SPENT,
+    PutBudget,
+    budget_spent,
+)
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
-from asoreconcile.azure.reconcile.policies.requests import DecidedPut
+from asoreconcile.azure.reconcile.policies.requests import DecidedPut, Intent
+
+
+def recall_budget(intent: Intent) -> None:
+    """Continue a count that another process has recorded, in the first reconcile."""
+    if (record := intent.recalled) is None or not record.followed:
+        return
+    at = intent.scope.began - intent.record_age
+    intent.scope.memory.keep(PutBudget((at,) * min(record.followed, MOST_PUTS)))
 
 
 def within_budget(request: DecidedPut) -> DecidedPut | None:
@@ -21,11 +34,13 @@ def within_budget(request: DecidedPut) -> DecidedPut | None:
         return None
     scope = request.scope
     memory, operator, now = scope.memory, scope.operator, scope.began
-    if wait := memory.put_budget.wait(now):
+    budget = memory.part(PutBudget)
+    if wait := budget.wait(now):
         operator.count_sync("braked", False)
         raise budget_spent(wait, operator.export_loop(scope.patcher.node))
-    memory.put_budget = memory.put_budget.spent(now)
-    record = attrs.evolve(request.put.record, followed=len(memory.put_budget.sent))
+    budget = budget.spent(now)
+    memory.keep(budget)
+    record = attrs.evolve(request.put.record, followed=len(budget.sent))
     return attrs.evolve(request, put=attrs.evolve(request.put, record=record))
 
 

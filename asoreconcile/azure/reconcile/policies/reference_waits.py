@@ -4,6 +4,8 @@ Azure. The decision is `model.reference_waits`. Rule: OW-5.
 
 from collections.abc import Sequence
 
+import attrs
+
 from asoreconcile.azure.catalogue.inputs import inputs_of
 from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
 from asoreconcile.azure.reconcile.model.annotations import (
@@ -25,6 +27,15 @@ from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.scope.references import target_of
 from asoreconcile.azure.reconcile.scope.shared_dependencies import SharedDependencies
 from asoreconcile.base.objects import JsonObject, ObjectKey, spec
+
+
+@attrs.frozen
+class AwaitedReferences:
+    """The part of the memory about this wait. since: time at which it began, in
+    monotonic seconds; None if the object does not wait.
+    """
+
+    since: float | None = None
 
 
 def await_references(intent: Intent) -> None:
@@ -61,11 +72,13 @@ def _require_references(scope: ReconcileScope) -> None:
     ):
         missing = []
     if not missing:
-        memory.waiting_since = None
+        memory.keep(AwaitedReferences())
         return
-    if memory.waiting_since is None:
-        memory.waiting_since = scope.began
-    seconds = scope.began - memory.waiting_since
+    since = memory.part(AwaitedReferences).since
+    if since is None:
+        since = scope.began
+        memory.keep(AwaitedReferences(since))
+    seconds = scope.began - since
     is_info = severity_of_wait(patcher.obj, patcher.generation) == "Info"
     raise waiting_for(missing, seconds=seconds, is_info=is_info)
 

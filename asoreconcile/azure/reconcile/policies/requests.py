@@ -23,6 +23,7 @@ from asoreconcile.azure.reconcile.sync.put_record import (
     is_recorded,
     reads_first,
     ready_of_last_put,
+    seconds_since_put,
 )
 from asoreconcile.azure.reconcile.sync.rendering import bodies_of, rendered_again
 from asoreconcile.base.objects import JsonObject
@@ -47,7 +48,8 @@ class Intent:
     reading: record of the reads that the body rests on. mode: sync mode in force.
     last_put: record of the last accepted PUT. ready: result of `ready_of_last_put`.
     owner: the owner, once the claim was checked. is_checked: whether the checks of
-    extensions have run.
+    extensions have run. is_first: whether this process looks at the object for the
+    first time.
     """
 
     scope: ReconcileScope
@@ -57,6 +59,7 @@ class Intent:
     ready: JsonObject | None
     owner: Owner | None = None
     is_checked: bool = False
+    is_first: bool = False
 
     @classmethod
     def of(cls, scope: ReconcileScope, reading: ParentRead) -> "Intent":
@@ -93,6 +96,19 @@ class Intent:
         Raises ConditionError.
         """
         return bodies_of(self.scope).render(self.identity, self.last_put)
+
+    @property
+    def recalled(self) -> DriftBaseline | None:
+        """The record from which policies continue, in the first reconcile of an object
+        by this process; else None.
+        """
+        return self.last_put if self.is_first else None
+
+    @property
+    def record_age(self) -> float:
+        """Seconds since the recorded PUT; 0.0 if not known."""
+        now = self.scope.operator.clock.now()
+        return seconds_since_put(self.last_put, now) or 0.0
 
     @property
     def is_recorded(self) -> bool:

@@ -10,7 +10,6 @@ from asoreconcile.azure.reconcile.scope.next_look import (
     is_repair_awaited,
     seconds_after_resumption,
 )
-from asoreconcile.azure.reconcile.sync.put_record import seconds_since_put
 
 
 def resume(intent: Intent) -> Succeeded | None:
@@ -18,14 +17,9 @@ def resume(intent: Intent) -> Succeeded | None:
     of its PUT has changed. Raises as `Intent.rendered`.
     """
     scope, last_put = intent.scope, intent.last_put
-    memory, operator = scope.memory, scope.operator
-    is_first, memory.was_looked_at = not memory.was_looked_at, True
-    if not is_first:
+    operator = scope.operator
+    if not intent.is_first:
         return None
-    if last_put is not None:
-        # Another process may have begun pauses between PUTs.
-        age = seconds_since_put(last_put, operator.clock.now()) or 0.0
-        memory.recall(last_put, age=age, now=scope.began)
     if not intent.is_ready or intent.mode is SyncMode.PUT or scope.asked:
         return None
     # Without a snapshot the last PUT was not followed to its end.

@@ -11,6 +11,7 @@ import attrs
 from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.reconcile.model.conditions import DRIFTED, GONE
 from asoreconcile.azure.reconcile.model.decisions import AT_ONCE_SECONDS
+from asoreconcile.azure.reconcile.model.drift_baseline import RepairAttempts
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.state.export_cache import (
@@ -151,7 +152,7 @@ def _facts(
 
 
 def _seconds_of_fight(scope: ReconcileScope) -> float | None:
-    until = scope.memory.repair_attempts.paused_until
+    until = scope.memory.part(RepairAttempts).paused_until
     if until is None or not scope.patcher.has_condition(DRIFTED):
         return None
     return max(until - scope.operator.clock.monotonic(), 1.0)

@@ -6,16 +6,15 @@ outlive the process depends on it.
 """
 
 import threading
+from typing import Any, TypeVar, cast
 
 import attrs
 
 from asoreconcile.azure.arm.outcomes import PollState
 from asoreconcile.azure.reconcile.model.drift_baseline import (
     AcceptedPut,
-    DriftBaseline,
-    RepairAttempts,
 )
-from asoreconcile.azure.reconcile.model.put_budget import MOST_PUTS, PutBudget
+from asoreconcile.azure.reconcile.model.put_budget import PutBudget
 from asoreconcile.azure.reconcile.state.export_cache import ExportTry
 from asoreconcile.base.objects import JsonObject, ObjectKey, resource_version
 
@@ -63,8 +62,19 @@ class RecentWrites:
 
 # Shared by all settled objects.
 _NO_POLLS = PollState()
-_NO_ATTEMPTS = RepairAttempts()
 _WHOLE_BUDGET = PutBudget()
+
+Part = TypeVar("Part")
+
+
+_EMPTY: dict[Any, Any] = {}
+
+
+def _empty(kind: Any) -> Any:
+    """Return the empty part of a class, shared by all objects."""
+    if kind not in _EMPTY:
+        _EMPTY[kind] = kind()
+    return _EMPTY[kind]
 
 
 @attrs.define(eq=False)
@@ -78,7 +88,6 @@ class ObjectMemory:
     accepted: the PUT that Azure accepted last, until the object is Ready. poll: state
     of the polls of its running operation. sub_polls: the same for its extensions'
     operations, by name. recent_writes: the last write of this process.
-    repair_attempts: differences that PUTs were sent for.
     failures: consecutive failed reconciles, for the back-off.
     attempts: consecutive failed reconciles, for events and logs. failing_since: the
     time of the first of them.
@@ -86,31 +95,20 @@ class ObjectMemory:
     another accepted PUT does not reset the count.
     was_put: whether this process has sent a PUT. knows_answers: whether Azure has
     refused each PUT that was sent since the claim; False after a restart.
-    precondition_failures: consecutive PUTs that Azure refused because the resource had
-    changed since it was read.
-    perhaps_gone_since: time of the first 404 with an unknown code to a DELETE, in
-    monotonic seconds; None if the last DELETE was answered otherwise.
-    absent_since: time at which a read first missed a resource that had existed, in
-    monotonic seconds; None if the last read found it, or no read was needed.
-    moving_since: time since which each sync has found the resource in transition, in
-    monotonic seconds; None if the last one did not.
-    waiting_since: time at which the object began to wait for objects that its spec
-    refers to, in monotonic seconds; None if it does not wait.
     credential: `namespace/name` of the Secret whose credential was used last.
     connection: the connection to Azure that was used last, for a deletion after the
-    Secret of the credential is gone; None before the first use. put_budget: budget of
-    PUTs that follow a success.
+    Secret of the credential is gone; None before the first use.
     unknown_values: unknown values of annotations that were reported already.
-    was_looked_at: whether this process has reconciled the object before. content: hash
-    of the content of the credential's Secret; "" if no Secret is used.
-    said_replaced_at: time of the last event that a PUT replaces foreign values, in
-    monotonic seconds. read_at: time of the last read of the resource, in monotonic
-    seconds; None before the first.
+    content: hash of the content of the credential's Secret; "" if no Secret is used.
+    read_at: time of the last read of the resource, in monotonic seconds; None before
+    the first.
     lifted_at: time at which a value of `reconcile-at` has last lifted a wait, in
     monotonic seconds; None if none has.
     export_try: the last request for values that are exported to Secrets.
     repeated_exports: exports that were repeated because another writer has deleted or
     changed their Secrets.
+
+    Each policy has a part of its own, which its module defines (`part`, `keep`).
     """
 
     uid: str
@@ -118,30 +116,42 @@ class ObjectMemory:
     poll: PollState = _NO_POLLS
     sub_polls: dict[str, PollState] = attrs.field(factory=dict)
     recent_writes: RecentWrites = attrs.field(factory=RecentWrites)
-    repair_attempts: RepairAttempts = _NO_ATTEMPTS
     failures: int = 0
     failed_operations: int = 0
     was_put: bool = False
     knows_answers: bool = False
-    precondition_failures: int = 0
     _failed_operation_generation: int = 0
     attempts: int = 0
     failing_since: float = 0.0
-    perhaps_gone_since: float | None = None
-    absent_since: float | None = None
-    moving_since: float | None = None
-    waiting_since: float | None = None
     credential: str = ""
     connection: object | None = None
-    was_looked_at: bool = False
-    put_budget: PutBudget = _WHOLE_BUDGET
     unknown_values: frozenset[str] = frozenset()
     content: str = ""
     read_at: float | None = None
     lifted_at: float | None = None
     export_try: ExportTry | None = None
     repeated_exports: PutBudget = _WHOLE_BUDGET
-    said_replaced_at: float | None = None
+    _parts: tuple[Any, ...] = ()
+
+    def part(self, kind: type[Part]) -> Part:
+        """Return the part of a policy: the value that `keep` was last called with, else
+        the empty one.
+
+        kind: class of the part, frozen, whose call without arguments makes an empty
+        one.
+        """
+        for one in self._parts:
+            if type(one) is kind:
+                return one
+        return cast("Part", _empty(kind))
+
+    def keep(self, part: object) -> None:
+        """Keep the part of a policy in place of the former one. An empty part takes no
+        memory.
+        """
+        kind = type(part)
+        others = tuple(one for one in self._parts if type(one) is not kind)
+        self._parts = others if part == _empty(kind) else (*others, part)
 
     def record_failed_operation(self, generation: int) -> None:
         """Count a failed operation. generation: generation of its spec; another
@@ -167,16 +177,6 @@ class ObjectMemory:
         """
         self.failures = 0
         self.attempts = 0
-
-    def recall(self, last_put: DriftBaseline, *, age: float, now: float) -> None:
-        """Take the counts of PUTs from a record.
-
-        age: seconds since its PUT. now: present time, in monotonic seconds.
-        """
-        if repairs := last_put.repairs_after(age):
-            self.repair_attempts = RepairAttempts(repairs=repairs, at=now - age)
-        if followed := min(last_put.followed, MOST_PUTS):
-            self.put_budget = PutBudget((now - age,) * followed)
 
     def settled(self) -> None:
         """Drop the state that was needed until the object became Ready."""

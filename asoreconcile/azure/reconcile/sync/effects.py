@@ -42,4 +42,4 @@ def apply(
             case CountSync(cause, is_put=is_put):
                 count_sync(cause, is_put)
             case UpdateMemory(repair_attempts):
-                memory.repair_attempts = repair_attempts
+                memory.keep(repair_attempts)

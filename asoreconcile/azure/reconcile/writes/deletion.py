@@ -8,6 +8,8 @@ object cannot be corrected (R4.5). The polls of a deletion are in `operations`.
 import re
 from http import HTTPStatus
 
+import attrs
+
 from asoreconcile.azure.arm.absence import Absence
 from asoreconcile.azure.arm.classification import condition_reason
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
@@ -38,6 +40,16 @@ from asoreconcile.azure.reconcile.scope.recorded_operation import (
 from asoreconcile.azure.reconcile.state.memory import ObjectMemory
 from asoreconcile.azure.reconcile.writes.endings import NOT_DELETED, release
 from asoreconcile.azure.reconcile.writes.sending import send_delete
+
+
+@attrs.frozen
+class PerhapsGone:
+    """The part of the memory about answers in doubt. since: time of the first 404 with
+    an unknown code to a DELETE, in monotonic seconds; None if the last DELETE was
+    answered otherwise.
+    """
+
+    since: float | None = None
 
 
 def delete(scope: ReconcileScope) -> ReconcileOutcome:
@@ -88,7 +100,7 @@ def _deleted(intent: DeleteIntent) -> ReconcileOutcome:
         refusal = scope.errors.delete_failed(answer)
         refusal.after_seconds = left
         raise refusal
-    scope.memory.perhaps_gone_since = None
+    scope.memory.keep(PerhapsGone())
     match answer:
         case ArmError():
             # A PUT's token may still be stored: it must not be polled as the DELETE's.
@@ -180,9 +192,11 @@ def seconds_until_believed(memory: ObjectMemory, now: float) -> float:
     """Return the seconds for which Azure must repeat that the resource does not exist,
     before the object is released.
     """
-    if memory.perhaps_gone_since is None:
-        memory.perhaps_gone_since = now
-    return memory.perhaps_gone_since + _ASKED_AGAIN_SECONDS - now
+    since = memory.part(PerhapsGone).since
+    if since is None:
+        since = now
+        memory.keep(PerhapsGone(now))
+    return since + _ASKED_AGAIN_SECONDS - now
 
 
 _ASKED_AGAIN_SECONDS = 60.0

@@ -19,7 +19,10 @@ from asoreconcile.azure.reconcile.model.decisions import (
     ReadAfter,
     ReconcileOutcome,
 )
-from asoreconcile.azure.reconcile.model.drift_baseline import AcceptedPut
+from asoreconcile.azure.reconcile.model.drift_baseline import (
+    AcceptedPut,
+    RepairAttempts,
+)
 from asoreconcile.azure.reconcile.policies import order
 from asoreconcile.azure.reconcile.policies.checks import pause_of, postponed
 from asoreconcile.azure.reconcile.policies.core import Next
@@ -90,7 +93,6 @@ def _unsent(intent: Intent, seen: Look, then: Read | Fail) -> ReconcileOutcome:
     error.
     """
     scope, patcher = intent.scope, intent.scope.patcher
-    scope.memory.absent_since = None
     patcher.set_ready(reconciling(patcher.generation), reason_aware=True)
     if isinstance(then, Read):
         # The resource is in order: it was taken over without a PUT.
@@ -105,10 +107,10 @@ def _unsent(intent: Intent, seen: Look, then: Read | Fail) -> ReconcileOutcome:
 def _sent(request: DecidedPut) -> ReconcileOutcome:
     """Send a PUT that is permitted, and continue with Azure's answer."""
     scope, patcher, memory = request.scope, request.scope.patcher, request.scope.memory
-    attempts = memory.repair_attempts
+    attempts = memory.part(RepairAttempts)
     answer = send_put(request)
     if isinstance(answer, Block | Postpone):
-        memory.repair_attempts = attempts
+        memory.keep(attempts)
         return postponed(patcher, pause_of(answer))
     if not isinstance(answer, ArmError):
         patcher.annotate(accept_claim(scope, request.put.arm_id))
@@ -116,6 +118,6 @@ def _sent(request: DecidedPut) -> ReconcileOutcome:
             patcher.drop_remark(comes_back(scope))
     if isinstance(answer, ArmError | Failed):
         # The PUT has repaired nothing that could be undone.
-        memory.repair_attempts = attempts
+        memory.keep(attempts)
         return refused(request, answer)
     return accepted(request, answer)

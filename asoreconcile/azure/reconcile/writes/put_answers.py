@@ -31,6 +31,7 @@ from asoreconcile.azure.reconcile.model.external_deletion import (
     what_to_do,
 )
 from asoreconcile.azure.reconcile.policies import order
+from asoreconcile.azure.reconcile.policies.core import ChangedMeanwhile
 from asoreconcile.azure.reconcile.policies.phase import run
 from asoreconcile.azure.reconcile.policies.requests import DecidedPut, RefusedRequest
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
@@ -62,7 +63,7 @@ def accepted(request: DecidedPut, answer: ArmOutcome) -> ReconcileOutcome:
     """Record an accepted PUT, and continue after it."""
     scope, put = request.scope, request.put
     patcher, memory, context = scope.patcher, scope.memory, scope.context
-    memory.precondition_failures = 0
+    memory.keep(ChangedMeanwhile())
     sent = memory.accepted or AcceptedPut(put.record, patcher.generation)
     memory.accepted = found = attrs.evolve(
         sent,

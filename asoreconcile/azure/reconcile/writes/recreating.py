@@ -38,6 +38,7 @@ from asoreconcile.azure.reconcile.state.memory import ObjectMemory
 from asoreconcile.azure.reconcile.sync.drift import is_moving
 from asoreconcile.azure.reconcile.sync.rendering import bodies_of
 from asoreconcile.azure.reconcile.writes.deletion import (
+    PerhapsGone,
     record_delete,
     seconds_until_believed,
 )
@@ -78,7 +79,7 @@ def recreate(scope: ReconcileScope) -> ReconcileOutcome:
         if not is_certain and seconds_until_believed(memory, clock.monotonic()) > 0:
             return Requeue(_MOVING_SECONDS)
         return _deleted(scope)
-    memory.perhaps_gone_since = None
+    memory.keep(PerhapsGone())
     if is_moving(have):
         return Requeue(_MOVING_SECONDS)
     if recorded.generation != patcher.generation:
@@ -101,7 +102,7 @@ def recreate(scope: ReconcileScope) -> ReconcileOutcome:
 
 def _deleted(scope: ReconcileScope) -> Requeue:
     """Record that the resource is gone, and with it all children."""
-    scope.memory.perhaps_gone_since = None
+    scope.memory.keep(PerhapsGone())
     forget_exports(scope.patcher, scope.memory)
     patcher = scope.patcher
     record_stage(patcher, scope.operator.record_key(), Stage.DELETED)

@@ -4,6 +4,7 @@ import pytest
 
 from asoreconcile.azure.arm.outcomes import PollState, Progress
 from asoreconcile.azure.reconcile.model.drift_baseline import RepairAttempts
+from asoreconcile.azure.reconcile.model.put_budget import PutBudget
 from asoreconcile.azure.reconcile.state.memory import ObjectMemories
 from asoreconcile.base.objects import ObjectKey
 
@@ -30,11 +31,23 @@ def test_another_object_of_the_name_remembers_nothing_of_the_first(memories):
 
 def test_what_all_begin_with_is_one_and_stays_so(memories):
     one, other = memories.of(ONE, "u"), memories.of(OTHER, "u")
-    assert one.repair_attempts is other.repair_attempts
+    assert one.part(RepairAttempts) is other.part(RepairAttempts)
     assert one.poll is other.poll
-    one.repair_attempts = one.repair_attempts.started(frozenset("a"), "a", at=1.0)
-    assert one.repair_attempts.most_for("a") == 1
-    assert other.repair_attempts == RepairAttempts() == RepairAttempts(repairs={})
+    one.keep(one.part(RepairAttempts).started(frozenset("a"), "a", at=1.0))
+    assert one.part(RepairAttempts).most_for("a") == 1
+    assert other.part(RepairAttempts) == RepairAttempts(repairs={})
+
+
+def test_each_policy_has_one_part_and_an_empty_one_takes_no_memory(memories):
+    one = memories.of(ONE, "u")
+    one.keep(RepairAttempts(calm=2))
+    one.keep(PutBudget((1.0,)))
+    one.keep(RepairAttempts(calm=3))
+    assert one.part(RepairAttempts).calm == 3
+    assert one.part(PutBudget).sent == (1.0,)
+    one.keep(RepairAttempts())
+    one.keep(PutBudget())
+    assert one._parts == memories.of(OTHER, "u")._parts == ()
 
 
 def test_what_is_forgotten_is_forgotten_whole(memories):
