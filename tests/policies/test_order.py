@@ -107,7 +107,7 @@ def test_a_right_is_asked_before_the_credential_and_azure_last():
 
 def test_an_export_comes_after_everything_that_may_fail():
     _, after = split(order.SETTLED, exports.export_values)
-    assert after == (checks.tell_success,)
+    assert after == (checks.report_success,)
     assert order.SETTLED[0] is core.own_id
 
 

@@ -192,7 +192,7 @@ def require_usable(request: SettleRequest) -> None:
     check_usable(scope.patcher, context, extensions, scope.owner)
 
 
-def tell_success(request: SettleRequest) -> None:
+def report_success(request: SettleRequest) -> None:
     """Set the annotations that extensions give the object at each success."""
     scope = request.scope
     annotate_success(scope.patcher, scope.context, scope.operator.extensions)

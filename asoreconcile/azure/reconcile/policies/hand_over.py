@@ -52,8 +52,8 @@ def why_handed_over(
 ) -> str:
     """Return why the resource stays in Azure because of other objects, or "".
 
-    standing: of the deleted object. manager: the other object that manages the id.
-    rivals: the others that declare it, as the API server has them.
+    standing: right of the deleted object. manager: the other object that manages the
+    id. rivals: the others that declare it, as the API server has them.
 
     Raises ConditionError `HandingOver` while an object of the namespace has not taken
     over yet, `DeclaredByAnother` while one of another namespace holds the deletion;

@@ -144,7 +144,7 @@ SETTLED: Sequence[PhaseOf[SettleRequest, ReconcileOutcome]] = (
     checks.require_usable,
     drift.learn,
     exports.export_values,
-    checks.tell_success,
+    checks.report_success,
 )
 
 # Before a DELETE; then `permit`, the extensions of point DELETE, and the request.

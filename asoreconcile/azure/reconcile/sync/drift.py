@@ -403,9 +403,9 @@ def _undeclared(
     if facts.undeclared is Undeclared.PUT and facts.waits_for:
         # The value is not learnt: the PUT follows when the window opens.
         held = f"{_undeclared_at(facts)}; {_left(facts.waits_for)}"
-        told = EmitEvent("Warning", "UndeclaredChange", held)
+        event = EmitEvent("Warning", "UndeclaredChange", held)
         shown = drifted(_kept(facts, learnt.known), held)
-        return Decision((*shown, told, CountSync("undeclared")), read)
+        return Decision((*shown, event, CountSync("undeclared")), read)
     if facts.undeclared is Undeclared.IGNORE:
         return Decision((*noted, CountSync("unchanged")), read)
     text = _undeclared_at(facts)
