@@ -6,7 +6,9 @@ webhooks, the watcher that starts and stops kinds as CRDs come and go, and, if t
 process reconciles, the kinds' controllers.
 """
 
+import tempfile
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 
 from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.catalogue.reserved import SERVING_SECRET
@@ -150,6 +152,7 @@ class AzureOperator:
             health_address=options.health_address,
             grace_seconds=options.grace_seconds,
             drain_seconds=options.drain_seconds,
+            flight_record=_flight_record(settings.pod_uid),
         )
 
     def _make_webhooks(self) -> Webhooks:
@@ -232,3 +235,12 @@ class AzureOperator:
             unreadable_events(self._app.recorder)(found)
         else:
             kind.controller.enqueue(found.key)
+
+
+def _flight_record(pod_uid: str) -> Path | None:
+    """Return the file of the objects in flight: one for each pod, whose temporary
+    folder is a volume that outlives its containers.
+    """
+    if not pod_uid.replace("-", "").isalnum():
+        return None
+    return Path(tempfile.gettempdir()) / f"asoreconcile-in-flight-{pod_uid}"

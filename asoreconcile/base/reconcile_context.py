@@ -33,8 +33,8 @@ class Context:
     priority of the reconcile in the queue. log_fields: fields of each of its log
     records. heeds_stop: whether a stop ends waits at once; otherwise they may last
     until the stop's deadline. trace: span of the reconcile, if tracing is on.
-    held_seconds: returns for how long a reconcile of the object kept all other threads
-    of the process from running, within the last hour; 0 if none did.
+    why_taken_last: returns why the object is reconciled after all others of its
+    controller, a sentence without its full stop; "" if it is not.
     """
 
     clock: Clock
@@ -45,7 +45,7 @@ class Context:
     log_fields: Mapping[str, Any] = attrs.field(factory=dict)
     heeds_stop: bool = True
     trace: ReconcileTrace | None = None
-    held_seconds: Callable[[], float] = float
+    why_taken_last: Callable[[], str] = str
 
     def but(
         self,
@@ -65,7 +65,7 @@ class Context:
             self.log_fields,
             heeds_stop and self.heeds_stop,
             self.trace,
-            self.held_seconds,
+            self.why_taken_last,
         )
 
     @property

@@ -30,6 +30,7 @@ from asoreconcile.resources.webhooks import TypedWebhookServer
 from asoreconcile.runtime.cluster import Cluster, ClusterOptions, config_of
 from asoreconcile.runtime.controller_registrar import ControllerRegistrar
 from asoreconcile.runtime.detached import detached, wait_until_ready
+from asoreconcile.runtime.flight_record import FlightRecord
 from asoreconcile.runtime.health import CheckResult, WebhookReadiness
 from asoreconcile.runtime.leaderelection.elector import lease_elector
 from asoreconcile.runtime.leaderelection.lease import LeaderElectionOptions
@@ -74,6 +75,7 @@ class Application(ControllerRegistrar):
         tracing: Tracing | None = None,
         grace_seconds: float = GRACE_SECONDS,
         drain_seconds: float = 0.0,
+        flight_record: Path | None = None,
     ) -> None:
         """name: the user agent, and the source of events.
         cluster: a configuration or a kubeconfig's path; None looks where kubectl does,
@@ -95,6 +97,8 @@ class Application(ControllerRegistrar):
         grace_seconds: the total time for a graceful stop. drain_seconds: how long
         webhooks are answered after the stop was requested, for Services to follow; the
         lease is released meanwhile.
+        flight_record: a file for the objects in flight: if the process dies, the next
+        one with this file takes them last. In a pod, use a volume such as an emptyDir.
         Raises ValueError without a name, TypeError or ValueError for an invalid
         duration, TypeError for options of another class.
         """
@@ -111,6 +115,7 @@ class Application(ControllerRegistrar):
         if leader_election is not None:
             check_is("leader_election", leader_election, str, LeaderElectionOptions)
         self._tracing = tracing
+        self._flight_record = FlightRecord(flight_record) if flight_record else None
         parts = ProcessParts.of(clock)
         clock, metrics, threads = parts.clock, parts.metrics, parts.threads
         self.threads = threads

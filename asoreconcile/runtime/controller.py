@@ -20,6 +20,7 @@ from asoreconcile.base.tracing import Tracing
 from asoreconcile.observability.metrics import RuntimeMetrics
 from asoreconcile.queue.worker_shares import WorkerShares
 from asoreconcile.queue.workqueue import LOW_PRIORITY, WorkQueue
+from asoreconcile.runtime.flight_record import FlightRecord
 from asoreconcile.runtime.health import CheckResult
 from asoreconcile.runtime.options import ControllerOptions
 from asoreconcile.runtime.reconciler import Reconcile, Reconciler, reconcile_of
@@ -48,6 +49,7 @@ class Controller:
         threads: Threads | None = None,
         tracing: Tracing | None = None,
         shares: WorkerShares | None = None,
+        record: FlightRecord | None = None,
     ) -> None:
         """name: unique in a process; the `controller` label and log field.
         reconciler: an object with `reconcile`, or a plain function of a Request. Raises
@@ -57,6 +59,7 @@ class Controller:
         tracing: records a span for each reconcile.
         shares: the worker time of each namespace; share one per process, so that a
         namespace above its share leaves one worker of each controller to the others.
+        record: record of the objects in flight, for the process that comes next.
         """
         options = options or ControllerOptions()
         self.name = name
@@ -86,6 +89,7 @@ class Controller:
             deadline_seconds=options.deadline_seconds,
             throttle=options.throttle,
             tracing=tracing,
+            record=record,
         )
         self._in_flight = self._worker.in_flight
         self._pool = WorkerPool(
@@ -225,7 +229,7 @@ class Controller:
         """Reconcile an object after all others from now on, because a reconcile of it
         held the process for that long; and not for ten times as long.
         """
-        rest_seconds = self._worker.taken_last.add(key, held_seconds)
+        rest_seconds = self._worker.taken_last.held(key, held_seconds)
         self._queue.add_after(key, rest_seconds, priority=LOW_PRIORITY, not_before=True)
 
     def queue_state(self) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from asoreconcile.resources.informer import TypedInformer
 from asoreconcile.resources.typed_kind import HasMetadata
 from asoreconcile.runtime.cluster import Cluster
 from asoreconcile.runtime.controller import Controller
+from asoreconcile.runtime.flight_record import FlightRecord
 from asoreconcile.runtime.handlers import Handler, enqueue_owner, enqueue_self
 from asoreconcile.runtime.health import HealthChecks
 from asoreconcile.runtime.manager import Manager
@@ -100,6 +101,7 @@ class ControllerRegistrar(Cluster):
     healthz: HealthChecks
     threads: Threads
     _parts: ProcessParts
+    _flight_record: FlightRecord | None
     _process: ProcessEndpoints
     _tracing: Tracing | None
     _grace_seconds: float
@@ -347,6 +349,7 @@ class ControllerRegistrar(Cluster):
             threads=self.threads,
             tracing=self._tracing,
             shares=self._parts.shares,
+            record=self._flight_record,
         )
         self._process.debug.watch(controller)
         return controller

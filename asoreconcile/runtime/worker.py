@@ -27,6 +27,7 @@ from asoreconcile.base.stop_signal import StopSignal
 from asoreconcile.base.tracing import Tracing
 from asoreconcile.observability.reconcile_metrics import ControllerMetrics, FailureCount
 from asoreconcile.queue.workqueue import LOW_PRIORITY, Item, WorkQueue
+from asoreconcile.runtime.flight_record import FlightRecord
 from asoreconcile.runtime.reconciler import (
     Done,
     Outcome,
@@ -226,6 +227,7 @@ class Worker:
     _deadline_seconds: float | None
     _throttle: Throttle | None
     _tracing: Tracing | None = None
+    _record: FlightRecord | None = None
     taken_last: TakenLast = attrs.field(init=False)
     in_flight: InFlightReconciles = attrs.field(init=False)
     closed: threading.Event = attrs.field(init=False, factory=threading.Event)
@@ -233,7 +235,10 @@ class Worker:
 
     @taken_last.default
     def _none_taken_last(self) -> TakenLast:
-        return TakenLast(self._clock)
+        taken_last = TakenLast(self._clock)
+        if self._record is not None:
+            taken_last.died(self._record.left(self._name))
+        return taken_last
 
     @in_flight.default
     def _none_in_flight(self) -> InFlightReconciles:
@@ -251,7 +256,7 @@ class Worker:
         # process or controller lists everything again.
         if self.closed.is_set():
             return
-        if self.taken_last.held_seconds(item.key) and self._queue.has_ready:
+        if self.taken_last.why(item.key) and self._queue.has_ready:
             # The others first.
             self._queue.add_after(
                 item.key, _YIELD_SECONDS, priority=LOW_PRIORITY, not_before=True
@@ -266,6 +271,7 @@ class Worker:
         )
         if self._metrics:
             self._metrics.active.inc()
+        slot = self._record.begin(self._name, item.key) if self._record else None
         try:
             context = self._context(item, reconcile_id, deadline)
             if self._tracing is None:
@@ -274,6 +280,8 @@ class Worker:
                 outcome = self._trace(self._tracing, item, context)
         finally:
             self.in_flight.end(in_flight)
+            if self._record:
+                self._record.end(slot)
             if self._metrics:
                 self._metrics.active.dec()
         self._measure(outcome, in_flight.since, deadline)
@@ -306,7 +314,7 @@ class Worker:
             deadline=deadline,
             stop=self.stopping,
             priority=item.priority,
-            held_seconds=partial(self.taken_last.held_seconds, item.key),
+            why_taken_last=partial(self.taken_last.why, item.key),
             log_fields={
                 "controller": self._name,
                 "controllerKind": self._kind,

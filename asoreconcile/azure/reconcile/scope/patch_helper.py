@@ -88,14 +88,13 @@ _KEPT = frozenset({"conditions", "id", "name", "type", "provisioningState"})
 def _why_taken_last() -> str:
     """Return why the object of this reconcile is taken last, or ""."""
     context = reconcile_context.current()
-    held_seconds = 0.0 if context is None else context.held_seconds()
-    if not held_seconds:
+    why = "" if context is None else context.why_taken_last()
+    if not why:
         return ""
     return (
-        "A reconcile of this object kept all others from running for "
-        f"{held_seconds:.0f} s. For an hour the object is reconciled after all others "
-        "of its kind, and rarely. Look for very long texts in the object or in the "
-        "Secrets that it names"
+        f"{why}. For an hour the object is reconciled after all others of its kind, "
+        "and rarely if it kept others from running. Look for very long texts in the "
+        "object or in the Secrets that it names"
     )
 
 
