@@ -10,8 +10,13 @@ from world import RECORD_KEY, World, another_owner, resource_group, virtual_netw
 from asoreconcile.azure.reconcile.model.annotations import (
     ALLOW_OWNER_CHANGE,
     CLAIM,
+    CLAIM_FACTS,
+    FINALIZER,
     OWNER_NAME,
     OWNER_UID,
+    POLLER_ID,
+    POLLER_TOKEN,
+    PUT_POLLER,
     RECONCILE_POLICY,
     RESOURCE_ID,
 )
@@ -401,6 +406,51 @@ def test_what_the_collector_deletes_with_its_former_owner_stays_in_azure(world):
     world.delete(network)
     assert world.settle(network) is None
     assert world.requests("DELETE") == []
+
+
+def dumped(world, name, **meta):
+    """Create a copy of the network's manifest, as `kubectl get -o yaml` prints it."""
+    live = world.read(virtual_network())
+    copy = {
+        "apiVersion": live["apiVersion"],
+        "kind": live["kind"],
+        "metadata": {
+            "name": name,
+            "annotations": {**annotations(live), **meta},
+            "finalizers": [FINALIZER],
+            "labels": labels(live),
+        },
+        "spec": {**live["spec"], "azureName": name},
+    }
+    world.apply(copy, marked=False)
+    return copy
+
+
+@pytest.mark.parametrize("form", ["this version's", "an earlier version's"])
+def test_a_copied_manifest_is_a_new_object(world, form):
+    network = world.settled(virtual_network())
+    token = annotations(world.read(network))[CLAIM]
+    running = {POLLER_ID: PUT_POLLER, POLLER_TOKEN: "{}", CLAIM: token}
+    copy = dumped(world, "copy", **running)
+    if form != "this version's":
+        world.annotate(copy, **{CLAIM_FACTS: None})
+    world.azure.journal.clear()
+    assert world.settle(copy)
+    assert annotations(world.read(copy))[RESOURCE_ID] == network_id(world, "copy")
+    world.delete(copy)
+    assert world.settle(copy) is None
+    assert [one.path.rpartition("/")[2] for one in world.requests("DELETE")] == ["copy"]
+
+
+def test_a_copied_manifest_deletes_nothing_of_the_original(world):
+    network = world.settled(virtual_network())
+    copy = dumped(world, "copy")
+    world.delete(copy)
+    for _ in range(2):
+        world.run(copy)
+    assert world.read(copy) is None
+    assert world.requests("DELETE") == []
+    assert world.settle(network)
 
 
 def test_the_key_may_be_rotated_in_the_middle_of_a_reconcile(world):

@@ -30,6 +30,7 @@ class Step(Enum):
 
     LEAVE = auto()  # the object belongs to another operator
     PAUSE = auto()  # a person has paused the object (OW-7)
+    DISOWN = auto()  # remove the records of another object, of which this is a copy
     CLAIM = auto()  # write the operator's mark, and the claim (R1.3, R1.4)
     RESTORE_ID = auto()  # write the ARM id again, which was removed or edited (D10)
     OBSERVE = auto()  # read the resource only
@@ -52,12 +53,14 @@ def plan(
     is_arm: bool,
     is_readable: bool,
     is_paused: bool,
+    is_copied: bool = False,
 ) -> Step:
     """Decide how a reconcile starts.
 
     obj: reads metadata and status.id. may_write, may_delete: whether the reconcile
     policy lets the operator PUT and DELETE the resource. can_delete: whether Azure
     offers DELETE for the kind. is_readable: false if the policy has an unknown value.
+    is_copied: whether the records in the annotations are those of another object.
     """
     own = annotations(obj)
     owner, is_held = own.get(OPERATOR_NAMESPACE), has_finalizer(obj, FINALIZER)
@@ -65,6 +68,8 @@ def plan(
         return Step.LEAVE
     if is_paused:
         return Step.PAUSE
+    if is_copied:
+        return Step.DISOWN
     lacks_id = is_arm and _has_lost_id(own)
     poller = own.get(POLLER_ID) if is_arm and own.get(POLLER_TOKEN) else None
     if is_deleting(obj):

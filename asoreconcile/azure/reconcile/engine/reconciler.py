@@ -10,6 +10,7 @@ from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass, u
 from asoreconcile.azure.reconcile.engine.object_reconciler import ObjectReconciler
 from asoreconcile.azure.reconcile.engine.plan import Step, plan
 from asoreconcile.azure.reconcile.identity.claim import claim, restore_id
+from asoreconcile.azure.reconcile.identity.copied_record import disown, is_copied
 from asoreconcile.azure.reconcile.identity.owner_change import name_beside
 from asoreconcile.azure.reconcile.identity.recorded_claim import let_go
 from asoreconcile.azure.reconcile.model import annotation_table
@@ -68,7 +69,7 @@ def name_owner(scope: ReconcileScope, step: Step) -> Requeue | None:
 
     Return None if nothing is written.
     """
-    is_ours = step not in {Step.LEAVE, Step.PAUSE, Step.CLAIM}
+    is_ours = step not in {Step.LEAVE, Step.PAUSE, Step.CLAIM, Step.DISOWN}
     return name_beside(scope) if is_ours else None
 
 
@@ -95,6 +96,7 @@ def first_step(scope: ReconcileScope) -> Step:
         is_arm=version.is_arm,
         is_readable=policy is not None,
         is_paused=scope.has_pace and bool(why_paused(own, inherited)),
+        is_copied=is_copied(scope),
     )
     if step is Step.LEAVE:
         text = (
@@ -198,6 +200,7 @@ STEPS: dict[Step, Callable[[ReconcileScope], ReconcileOutcome]] = {
     Step.LEAVE: lambda _: Stop(),
     Step.PAUSE: paused,
     Step.CLAIM: claim,
+    Step.DISOWN: disown,
     Step.RESTORE_ID: lambda scope: restore_id(scope) or release(scope),
     Step.OBSERVE: _observe,
     Step.PUT: put,

@@ -196,6 +196,20 @@ def names_another_object(obj: JsonObject) -> bool:
     return isinstance(stated, dict) and stated.get("uid", uid_of(obj)) != uid_of(obj)
 
 
+def named_object(obj: JsonObject) -> tuple[str, str] | None:
+    """Return the namespace and name that the record in the annotations states; None if
+    it states none. The mark is not checked.
+    """
+    _, _, body = (annotations(obj).get(CLAIM_FACTS) or "").partition(" ")
+    try:
+        stated = jsontext.loads(body) if body else None
+    except ValueError:
+        return None
+    if not isinstance(stated, dict):
+        return None
+    return str(stated.get("namespace") or ""), str(stated.get("name") or "")
+
+
 def is_claim(condition: JsonObject) -> bool:
     """Return whether a condition is the copy of a record."""
     return condition.get("type") == CLAIM_CONDITION
