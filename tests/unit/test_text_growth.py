@@ -16,6 +16,7 @@ import pytest
 import sources
 import textgrowth
 
+from asoreconcile.azure.catalogue import manifests
 from asoreconcile.azure.catalogue.element_paths import replace_elements
 from asoreconcile.azure.catalogue.ignored_fields import listed_paths
 from asoreconcile.azure.catalogue.problems import _compiled
@@ -24,6 +25,7 @@ from asoreconcile.azure.reconcile.model.normalization import is_same
 from asoreconcile.azure.reconcile.planning.advice import _authorization, _policy
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.foreign_json import mended
+from asoreconcile.kube import kubeconfig_file
 from asoreconcile.resources.crds.labels import domain_mistakes, label_mistakes
 from asoreconcile.resources.values import Quantity, parse_duration_text, parse_time
 from asoreconcile.serving.request_head import _headers
@@ -220,3 +222,17 @@ def test_no_other_parser_grows_with_a_power_of_its_text(call, units):
     for unit in units:
         text = (unit * textgrowth.FULL)[: textgrowth.FULL]
         assert textgrowth.growth(call, text) <= textgrowth.MOST_GROWTH, unit
+
+
+@pytest.mark.parametrize("loader", [manifests._Loader, kubeconfig_file._Loader])
+def test_no_pattern_of_a_yaml_scalar_grows_with_a_power_of_its_text(loader):
+    """A loader matches each scalar of a file, to know its type."""
+    resolvers = loader.yaml_implicit_resolvers.values()
+    patterns = {pattern for found in resolvers for _, pattern in found}
+    slow = {
+        one.pattern
+        for one in patterns
+        if next(_slow(one, textgrowth.caller(one, "match")), "")
+    }
+    assert patterns
+    assert slow == set()

@@ -12,6 +12,7 @@ as they are. Pure.
 from collections.abc import Iterator, Mapping
 
 from asoreconcile.azure.arm.text_bounds import ARM_ID, PERSONS_ANNOTATION, RECORD
+from asoreconcile.azure.catalogue.conversion import CONVERSION_DATA
 from asoreconcile.azure.reconcile.model.annotations import (
     CHILD_ID_OVERRIDE,
     RECONCILED_AT,
@@ -35,8 +36,10 @@ _LEAST = min(one.most for one in _BOUNDS.values())
 
 
 def bound_of(name: str) -> LengthBound | None:
-    """Return the bound of an annotation's value; None for annotations of others."""
-    if not is_operators_own(name):
+    """Return the bound of an annotation's value; None for annotations of others, and
+    for the values of a spec that another version cannot hold.
+    """
+    if not is_operators_own(name) or name == CONVERSION_DATA:
         return None
     # Policies declare their annotations, and read others through this module. Called
     # only if a text may be too long.

@@ -17,6 +17,7 @@ from typing import Any
 import attrs
 
 from asoreconcile.azure.arm.outcomes import Pending
+from asoreconcile.azure.arm.text_bounds import RECORD
 from asoreconcile.azure.catalogue.element_paths import replace_elements
 from asoreconcile.azure.reconcile.model.annotations import OWN_PREFIX
 from asoreconcile.azure.reconcile.model.differences import Difference
@@ -84,15 +85,20 @@ class DriftBaseline:
     followed: int = 0
 
     def dumps(self) -> str:
-        """Return the text of the annotation; equal baselines have equal texts."""
-        texts = {name: getattr(self, field) for field, name in _TEXTS.items()}
-        content: dict[str, Any] = {name: text for name, text in texts.items() if text}
-        marked = {name: sorted(getattr(self, name)) for name in _SETS}
-        content |= {name: marks for name, marks in marked.items() if marks}
-        content |= {"known": sorted(self.known), "put": self.put, "v": _VERSION}
-        counts = {"repairs": dict(self.repairs), "followed": self.followed}
-        content |= {name: count for name, count in counts.items() if count}
-        return jsontext.dumps(content, sort_keys=True).decode()
+        """Return the text of the annotation; equal baselines have equal texts.
+
+        A text that would be too long to be read again leaves out differences, which
+        then count as new ones; if that is not enough, all but the PUT's fingerprint.
+        """
+        text = _written(self)
+        if RECORD.fits(text):
+            return text
+        lost = (len(text) - RECORD.most) // _DIFFERENCE_DIGITS + 1
+        known = frozenset(sorted(self.known)[lost:])
+        text = _written(attrs.evolve(self, known=known))
+        if RECORD.fits(text):
+            return text
+        return _written(DriftBaseline(self.put, at=self.at, secrets=self.secrets))
 
     def withdrawn(self) -> "DriftBaseline":
         """Return the record of a PUT that no longer counts, because another one may
@@ -116,6 +122,17 @@ class DriftBaseline:
         it since.
         """
         return _UNCONFIRMED + mark in self.known
+
+
+def _written(baseline: DriftBaseline) -> str:
+    texts = {name: getattr(baseline, field) for field, name in _TEXTS.items()}
+    content: dict[str, Any] = {name: text for name, text in texts.items() if text}
+    marked = {name: sorted(getattr(baseline, name)) for name in _SETS}
+    content |= {name: marks for name, marks in marked.items() if marks}
+    content |= {"known": sorted(baseline.known), "put": baseline.put, "v": _VERSION}
+    counts = {"repairs": dict(baseline.repairs), "followed": baseline.followed}
+    content |= {name: count for name, count in counts.items() if count}
+    return jsontext.dumps(content, sort_keys=True).decode()
 
 
 @attrs.frozen

@@ -11,6 +11,7 @@ from asoreconcile.azure.arm.text_bounds import (
     PERSONS_ANNOTATION,
     RECORD,
 )
+from asoreconcile.azure.catalogue.conversion import CONVERSION_DATA
 from asoreconcile.azure.controllers.annotation_rules import annotation_problems
 from asoreconcile.azure.reconcile.model import annotations as names
 from asoreconcile.azure.reconcile.model.annotation_bounds import (
@@ -32,7 +33,7 @@ _RAW = {
     "alias.py": "compares one value",
     "annotation_bounds.py": "the one reader",
     "annotation_rules.py": "measures what was written",
-    "conversion.py": "converts all annotations; measures its own",
+    "conversion.py": "parts of a spec, which have no bound",
     "crd_cleanup.py": "annotations of CRDs, which administrators write",
     "crd_plan.py": "annotations of CRDs, which administrators write",
     "crds.py": "annotations of CRDs, which administrators write",
@@ -75,7 +76,7 @@ def test_a_text_is_read_up_to_its_bound(name, bound):
 
 def test_annotations_of_others_have_no_bound():
     assert bound_of(OTHERS) is None
-    notes = {OTHERS: "y" * 99_999, "a/b": "z" * 99_999}
+    notes = {OTHERS: "y" * 99_999, "a/b": "z" * 99_999, CONVERSION_DATA: "w" * 99_999}
     assert bounded(notes) is notes
     assert why_unreadable(notes, notes) == ""
 

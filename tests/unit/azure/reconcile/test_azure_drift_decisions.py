@@ -3,6 +3,7 @@
 import attrs
 import pytest
 
+from asoreconcile.azure.arm.text_bounds import RECORD
 from asoreconcile.azure.reconcile.model.decisions import (
     CountSync,
     Decision,
@@ -19,6 +20,7 @@ from asoreconcile.azure.reconcile.model.drift_baseline import (
     OBSERVED,
     DriftBaseline,
     RepairAttempts,
+    loads,
     marks,
     unconfirmed,
 )
@@ -504,3 +506,24 @@ def test_ow8_what_the_last_put_left_is_put_again_once():
 def test_ow8_a_forced_put_does_not_put_a_guarded_value_back():
     decided = decide(found=[MOVED], guarded=[MOVED], is_forced=True)
     assert decided.then == READ
+
+
+@pytest.mark.parametrize(
+    ("known", "declared", "kept"),
+    [(2000, 10, True), (9000, 10, True), (9, 9000, False)],
+)
+def test_a_record_is_never_too_long_to_be_read(known, declared, kept):
+    """Its object would be held, whoever wrote the record."""
+    record = DriftBaseline(
+        "put",
+        at="2026-01-01T00:00:00Z",
+        known=frozenset(f"{i:012}" for i in range(known)),
+        declared=frozenset(f"{i:012}" for i in range(declared)),
+    )
+    text = record.dumps()
+    assert RECORD.fits(text)
+    read = loads(text)
+    assert (read.put, read.at) == (record.put, record.at)
+    assert read.known <= record.known
+    assert (read.declared == record.declared) is kept
+    assert bool(read.known) is kept
