@@ -88,10 +88,11 @@ _LEAST_REST_SECONDS, _MOST_REST_SECONDS = 0.005, 1.0
 class ReviewWork:
     """The lanes of a server's reviews. Safe from any thread."""
 
-    def __init__(self, clock: Clock, *, conversions: int) -> None:
-        """conversions: how many conversions run concurrently."""
+    def __init__(self, clock: Clock, *, conversions: int, admissions: int) -> None:
+        """conversions, admissions: how many of them run concurrently."""
         self._clock = clock
         self._conversions = FairSlots(conversions)
+        self._light = FairSlots(admissions)
         self._heavy = FairSlots(1, most_waiting=_MOST_WAITING)
 
     def is_heavy(self, text: bytes) -> bool:
@@ -108,7 +109,8 @@ class ReviewWork:
     def parsing(
         self, text: bytes, caller: str, deadline: float, *, is_measured: bool = False
     ) -> Iterator[None]:
-        """Wait for the lane if the text is heavy, until its values are dropped.
+        """Wait for the lane if the text is heavy, and else for a slot of an admission,
+        until its values are dropped. Callers take turns.
 
         is_measured: if true, the size of the text was checked already.
 
@@ -116,7 +118,8 @@ class ReviewWork:
         time.
         """
         if not self.is_heavy(text):
-            yield
+            with self._slot(self._light, caller, deadline):
+                yield
             return
         with self._slot(self._heavy, caller, deadline):
             began = self._clock.monotonic()

@@ -72,12 +72,16 @@ class WebhookLimits:
 
     max_conversions: concurrent conversions; None is the number of cores. Conversions
     are CPU-bound, and must not starve watches and the leader's lease (TH-7).
+    max_admissions: concurrent admission reviews. Callers, told apart by their
+    addresses, take turns, so that one that floods the port delays the others by one
+    review each.
     max_admission_bytes, max_conversion_bytes: longest body of a request. All long
     bodies and their answers together take no more than two of the longest and an
     eighth.
     """
 
     max_conversions: int | None = None
+    max_admissions: int = 16
     max_admission_bytes: int = 7 << 20
     max_conversion_bytes: int = 64 << 20
 
@@ -127,7 +131,9 @@ class WebhookServer:
         self._lock = threading.Lock()
         # Conversions are CPU-bound: with more at once each takes longer.
         conversions = limits.max_conversions or os.cpu_count() or 1
-        self._work = ReviewWork(clock, conversions=conversions)
+        self._work = ReviewWork(
+            clock, conversions=conversions, admissions=limits.max_admissions
+        )
         self._limits = limits
         self._listener = Listener(
             address,

@@ -480,7 +480,13 @@ def test_client_limits_below_zero_are_refused(options):
 
 @pytest.mark.parametrize("value", [0, -1])
 @pytest.mark.parametrize(
-    "name", ["max_conversions", "max_admission_bytes", "max_conversion_bytes"]
+    "name",
+    [
+        "max_conversions",
+        "max_admissions",
+        "max_admission_bytes",
+        "max_conversion_bytes",
+    ],
 )
 def test_limits_of_webhooks_below_one_are_refused(name, value):
     with pytest.raises(ValueError, match=f"{name} is {value}: give 1 or more"):

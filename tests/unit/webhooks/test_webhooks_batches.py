@@ -12,7 +12,7 @@ OBJECT = {"apiVersion": "demo.example.com/v1", "kind": "Widget", "spec": {"a": "
 
 
 def batch(text, clock=None, deadline=10):
-    work = ReviewWork(clock or FakeClock(), conversions=1)
+    work = ReviewWork(clock or FakeClock(), conversions=1, admissions=1)
     return Batch(text, work, caller="1.2.3.4", deadline=deadline)
 
 
