@@ -12,6 +12,7 @@ import logging
 import math
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
@@ -60,6 +61,8 @@ class SystemClock:
         daemon thread. Pass `threads.Threads.start` to have it restarted if it dies.
         """
         self._timers = _TimerThread(start_thread or _start_daemon)
+        # The thread does not refer to the clock: it ends with the last user's part.
+        weakref.finalize(self, self._timers.close).atexit = False
 
     # Without a wrapper method: each key in a queue reads the time three times.
     monotonic = staticmethod(time.monotonic)
@@ -89,6 +92,15 @@ class SystemClock:
         again.
         """
         self._timers.close()
+
+
+def wait_at_most(clock: Clock, event: threading.Event, timeout_seconds: float) -> bool:
+    """Block as `clock.wait` does, but no longer than the timeout in real seconds, if
+    the clock can stand still (`testing.clock.FakeClock`). For ends. Rule: TH-10.
+    """
+    wait = getattr(clock, "wait_at_most", clock.wait)
+    is_set: bool = wait(event, timeout_seconds)
+    return is_set
 
 
 class _TimerThread:
@@ -149,6 +161,7 @@ class _TimerThread:
                 call()
             except BaseException:  # noqa: BLE001 - one bad call must not end all timers
                 _log.exception("Timer call failed")
+            del call  # a thread that waits must not keep the parts of its last call
 
     def _next_due(self, running: object) -> Callable[[], None] | None:
         """Block until a timer is due, and return it; None if the thread must end."""

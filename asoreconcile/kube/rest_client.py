@@ -5,6 +5,7 @@ renewed credential after a 401. Rules: CL-6, CL-9.
 """
 
 import urllib.parse
+import weakref
 from collections.abc import Callable, Mapping
 from functools import cached_property, partial
 from typing import Any, Protocol
@@ -78,6 +79,10 @@ class RestClient:
     _read_seconds: float = READ_SECONDS
     _closed: StopSignal = attrs.field(init=False, factory=StopSignal)
     _warnings: ApiWarnings = attrs.field(init=False, factory=ApiWarnings)
+
+    def __attrs_post_init__(self) -> None:
+        # Its threads end also if the last user drops it without `close`.
+        weakref.finalize(self, self._transport.close).atexit = False
 
     @property
     def host(self) -> str:

@@ -55,7 +55,9 @@ def detached(name: str, run: Callable[[], int], manager: Manager) -> Iterator[No
     if raised:
         raise RuntimeError(f"{name} ended badly: {raised[0]!r}") from raised[0]
     if codes != [0]:
-        raise RuntimeError(f"{name} ended badly: {manager.failure!r}")
+        why = "some of it still ran after its grace time (see the log)"
+        failure = why if manager.failure is None else repr(manager.failure)
+        raise RuntimeError(f"{name} ended badly: {failure}")
 
 
 class NotReadyError(AsoreconcileError):

@@ -11,7 +11,7 @@ from enum import Enum
 from functools import partial
 
 from asoreconcile.base import reconcile_context
-from asoreconcile.base.clock import Clock
+from asoreconcile.base.clock import Clock, SystemClock, wait_at_most
 from asoreconcile.base.errors import AsoreconcileError, is_own_stop
 from asoreconcile.base.log import Logger
 from asoreconcile.base.retry import retry
@@ -95,6 +95,8 @@ class Manager:
         # Bounds the API requests of services that are still starting then.
         self._starts = StopSignal()
         self._end: float | None = None
+        self._real_time = SystemClock.monotonic
+        self._real_end = 0.0
         self._drained_at = 0.0
         # A stop waits for an election that succeeds at that moment: half-started
         # services would never be stopped.
@@ -372,6 +374,7 @@ class Manager:
             if self._end is not None:
                 return
             self._end = now + grace_seconds
+            self._real_end = self._real_time() + grace_seconds
             self._drained_at = now + min(self._drain_seconds, grace_seconds)
         _log.info("Stopping", because=why, graceSeconds=grace_seconds)
         try:
@@ -430,7 +433,7 @@ class Manager:
         """
         rest = min(self._remaining(), self._drained_at - self._clock.monotonic())
         if rest > 0:
-            self._clock.wait(self._lost_lease, rest)
+            wait_at_most(self._clock, self._lost_lease, rest)
 
     def _stop_group(self, services: Sequence[Runnable]) -> list[str]:
         """Stop several services at once; one that hangs does not use up the others'
@@ -474,12 +477,17 @@ class Manager:
         """
         if self._lost_lease.is_set():
             return 0.0
+        # A test's clock may stand still: the stop ends all the same.
+        if self._end is not None and self._real_time() >= self._real_end:
+            return 0.0
         return max(0.0, self._deadline - self._clock.monotonic())
 
     def _wait(self, event: threading.Event) -> bool:
         remaining = self._remaining()
         # A service that stops just in time gets a moment to report it.
-        return event.wait(0.5) if remaining == 0 else self._clock.wait(event, remaining)
+        if remaining == 0:
+            return event.wait(0.5)
+        return wait_at_most(self._clock, event, remaining)
 
 
 def _name(service: Runnable) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Protocol, runtime_checkable
 
-from asoreconcile.base.clock import Clock
+from asoreconcile.base.clock import Clock, wait_at_most
 from asoreconcile.base.errors import is_own_stop
 from asoreconcile.base.log import Logger
 from asoreconcile.base.signatures import check_takes
@@ -165,7 +165,8 @@ class RunnableFunc:
     def stop(self, timeout_seconds: float) -> list[str]:
         """Ask the function to end and wait; returns its name if it still runs."""
         self._stop.set()
-        return [] if self._clock.wait(self._ended, timeout_seconds) else [self.name]
+        ended = wait_at_most(self._clock, self._ended, timeout_seconds)
+        return [] if ended else [self.name]
 
     def _guarded(self) -> None:
         try:

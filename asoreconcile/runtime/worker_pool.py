@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
-from asoreconcile.base.clock import Clock
+from asoreconcile.base.clock import Clock, wait_at_most
 from asoreconcile.base.log import Logger
 from asoreconcile.base.threads import Threads, start_thread
 from asoreconcile.queue.deadline_timer import DeadlineTimer
@@ -134,7 +134,7 @@ class WorkerPool(Generic[Key]):
 
     def wait_until_left(self, timeout_seconds: float) -> bool:
         """Block until no worker is left (True) or the time has passed (False)."""
-        return self._clock.wait(self._all_left, timeout_seconds)
+        return wait_at_most(self._clock, self._all_left, timeout_seconds)
 
     def _has_room(self) -> bool:
         return self._open and self._workers < self._most

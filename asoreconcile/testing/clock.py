@@ -4,7 +4,9 @@ clock.
 
 import heapq
 import itertools
+import math
 import threading
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
@@ -35,12 +37,26 @@ class FakeClock:
 
     def wait(self, event: threading.Event, timeout_seconds: float) -> bool:
         """Block until the event is set or `advance` passes the timeout."""
+        return self._wait(event, timeout_seconds, real_seconds=math.inf)
+
+    def wait_at_most(self, event: threading.Event, timeout_seconds: float) -> bool:
+        """Block as `wait` does, but also end after the timeout in real seconds: for
+        ends, at which no test may be left to advance it.
+        """
+        return self._wait(event, timeout_seconds, real_seconds=timeout_seconds)
+
+    def _wait(
+        self, event: threading.Event, timeout_seconds: float, *, real_seconds: float
+    ) -> bool:
         deadline = self._elapsed + timeout_seconds
+        real_deadline = time.monotonic() + real_seconds
         with self._changed:
             self._waiting += 1
             self._changed.notify_all()
             try:
                 while not event.is_set() and self._elapsed < deadline:
+                    if time.monotonic() >= real_deadline:
+                        break
                     # Other code sets the event: poll it in real time.
                     self._changed.wait(0.002)
             finally:

@@ -121,7 +121,7 @@ def test_the_record_key_is_made_once_and_read_by_name_in_the_operators_namespace
 
 @pytest.mark.parametrize(
     ("seconds", "message"),
-    [("15 15 2", "outlast"), ("15 2 2", "second try"), ("0.5 0.4 0.1", "1 s")],
+    [("15 15 2", "outlast"), ("15 2 2", "second try"), ("0.5 0.4 0.1", "give 1 to")],
 )
 def test_le1_times_of_a_lease_that_cannot_work_are_bad_usage(seconds, message):
     arguments = ["--enable-leader-election", "--leader-election-seconds"]
