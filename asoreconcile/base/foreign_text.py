@@ -53,3 +53,7 @@ class LengthBound:
         if len(text) <= self.most:
             return text
         return text[: self.most - len(_MARK)] + _MARK
+
+
+NAME = LengthBound("a name", 260)
+"""A name of any sort; the longest of Azure's have 260 characters."""

@@ -133,9 +133,10 @@ def test_an_untrusted_azure_is_said_and_nothing_is_sent(operation):
     operation.start_manager(**untrusting)
     operation.apply(group)
     found = operation.wait_for(
-        group, lambda o: bool(((o or {}).get("status") or {}).get("conditions"))
+        group,
+        lambda o: bool(find_ready(((o or {}).get("status") or {}).get("conditions"))),
     )
-    (ready,) = found["status"]["conditions"]
+    ready = find_ready(found["status"]["conditions"])
     assert ready["status"] == "False"
     assert "certificate" in ready["message"].lower()
     assert operation.azure.journal == []

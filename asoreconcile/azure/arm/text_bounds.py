@@ -5,6 +5,7 @@ are not listed here have no bound; they meet no pattern that can be slow
 (`base.patterns`).
 """
 
+from asoreconcile.base.foreign_text import NAME as _NAME
 from asoreconcile.base.foreign_text import LengthBound
 
 PERSONS_ANNOTATION = LengthBound("an annotation", 4 << 10)
@@ -21,7 +22,7 @@ ALLOWED_LIST = LengthBound("a list of what a Namespace may write", 64 << 10)
 ARM_ID = LengthBound("an ARM id", 2 << 10)
 """An ARM id, or a path of Azure's API."""
 
-NAME = LengthBound("a name", 260)
+NAME = _NAME
 """The name of a resource, or of a type: one segment of an ARM id."""
 
 LOCATION = LengthBound("a location", 128)

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable
 
-from asoreconcile.azure.arm.text_bounds import NAME
+from asoreconcile.base.foreign_text import NAME
 
 _LISTED = 10
 
