@@ -190,8 +190,8 @@ def _is_of_another(scope: ReconcileScope) -> bool:
     """Return whether Azure has a resource which the PUT without an answer has not made,
     and which the object may not take over.
 
-    One GET. In doubt the resource counts as the object's own: a resource that nobody
-    manages would be left behind for ever.
+    One GET. In doubt the resource counts as the object's own: a resource that no
+    object manages would be left behind for ever.
     """
     own, inherited = scope.patcher.annotations, scope.namespace_annotations
     if "Get" not in scope.patcher.version.operations:

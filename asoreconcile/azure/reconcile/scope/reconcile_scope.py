@@ -198,7 +198,7 @@ class ReconcileScope:
 
     @property
     def standing(self) -> Standing:
-        """What the object may do to the resource with its id. Raises as `claim`."""
+        """The right of the object to the resource with its id. Raises as `claim`."""
         patcher = self.patcher
         return standing_of(
             patcher.obj,
