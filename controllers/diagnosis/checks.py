@@ -23,7 +23,10 @@ from asoreconcile.azure.reconcile.model.annotation_table import (
 )
 from asoreconcile.azure.reconcile.model.annotations import FINALIZER
 from asoreconcile.azure.reconcile.model.conditions import find_ready
+from asoreconcile.azure.reconcile.model.existence import TAKES_OVER_ROW
+from asoreconcile.azure.reconcile.model.instructions import DELETES_DECLARED_ROW
 from asoreconcile.azure.reconcile.model.merge_rules import IGNORE_FIELDS_ROW
+from asoreconcile.azure.reconcile.model.switches import is_on
 from asoreconcile.base.objects import (
     JsonObject,
     finalizers,
@@ -218,11 +221,24 @@ def of_annotations(
     for namespace in sorted(inherited):
         for why in misspelt(inherited[namespace]).values():
             yield _OBJECTS.warning(f"Namespace {namespace}: {why}", "correct its name")
+        for row, what in _FOR_A_WHILE:
+            if is_on(inherited[namespace], row):
+                yield _OBJECTS.warning(
+                    f"Namespace {namespace} has {row.name}: {what}",
+                    "remove the annotation once its objects are Ready, or the deletion "
+                    "is done",
+                )
         text = IGNORE_FIELDS_ROW.text(inherited[namespace])
         if text is not None and not IGNORE_FIELDS_ROW.problem(text):
             for why in paths_of_no_kind(text, catalogue):
                 where = f"annotation {IGNORE_FIELDS_ROW} of Namespace {namespace}"
                 yield _OBJECTS.warning(f"{where}: {why}", "correct the path")
+
+
+_FOR_A_WHILE = (
+    (TAKES_OVER_ROW, "its objects take over what is there, whatever if-exists says"),
+    (DELETES_DECLARED_ROW, "its deletions also delete what others declare"),
+)
 
 
 def of_secret_texts(

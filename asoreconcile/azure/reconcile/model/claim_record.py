@@ -153,6 +153,22 @@ def stated_claim(notes: Mapping[str, str]) -> ClaimRecord | None:
     return None if found is None else found[0]
 
 
+def stated_record(obj: JsonObject) -> ClaimRecord | None:
+    """Return the claim that an object states of itself, with its facts and without
+    checking a mark; None if it states none, or that of another object.
+
+    It proves nothing: for a person who has no key.
+    """
+    for notes in (annotations(obj), copied_notes(status(obj).get("conditions"))):
+        claim = stated_claim(notes)
+        stated = _facts_in(obj, notes)
+        if claim is not None and stated is not None:
+            return attrs.evolve(claim, facts=stated)
+        if claim is not None and CLAIM_FACTS not in notes:
+            return claim
+    return None
+
+
 def says_accepted(notes: Mapping[str, str]) -> bool:
     """Return whether annotations state that Azure has accepted a PUT."""
     claim = stated_claim(notes)
@@ -306,9 +322,22 @@ def _facts(
     mark, _, body = (notes.get(CLAIM_FACTS) or "").partition(" ")
     if not body or not key.verify((_FACTS_KIND, notes[CLAIM], body), mark):
         return None
-    found = jsontext.loads(body)
+    return _facts_in(obj, notes)
+
+
+def _facts_in(obj: JsonObject, notes: Mapping[str, str]) -> ClaimFacts | None:
+    """Return the facts that annotations state of this object, without checking the
+    mark; None if they state none.
+    """
+    body = (notes.get(CLAIM_FACTS) or "").partition(" ")[2]
+    try:
+        found = jsontext.loads(body) if body else None
+    except ValueError:
+        return None
+    if not isinstance(found, dict):
+        return None
     stated = _stated_object(obj)
-    if not isinstance(found, dict) or stated != {key: found.get(key) for key in stated}:
+    if stated != {key: found.get(key) for key in stated}:
         return None
     return ClaimFacts(
         was_absent=bool(found.get("was_absent")),

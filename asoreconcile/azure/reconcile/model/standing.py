@@ -29,6 +29,7 @@ from asoreconcile.azure.reconcile.model.claim_record import (
     has_lapsed,
     names_another_object,
     shows_id,
+    stated_record,
 )
 from asoreconcile.azure.reconcile.model.conditions import ready_of
 from asoreconcile.azure.reconcile.model.existence import (
@@ -206,6 +207,24 @@ def evidence(
     return found
 
 
+def stated_standing(obj: JsonObject) -> str:
+    """Return the standing that an object's records state, with its evidence and what a
+    deletion does, as text. No mark is checked: for a person who has no key.
+    """
+    arm_id = annotations(obj).get(RESOURCE_ID) or ""
+    claim = stated_record(obj)
+    standing = standing_of(obj, arm_id or (claim.arm_id if claim else ""), claim)
+    text = f"{standing.value} ({', '.join(evidence(obj, standing, claim))})"
+    return f"{text}; a deletion {_DELETIONS[may(standing, Act.DELETE)]}"
+
+
+_DELETIONS = {
+    Permit.YES: "deletes the resource, if the policies permit it and no other object "
+    "of the namespace takes over",
+    Permit.NO: "leaves in Azure what is there",
+    Permit.IF_OURS: "deletes the resource, if the open PUT has made it",
+    Permit.IF_ALONE: "deletes the resource, if no other object manages or declares it",
+}
 _SAID = {
     PutAnswers.NONE: "Azure has accepted no PUT of it",
     PutAnswers.OPEN: "a PUT may be without an answer",

@@ -42,6 +42,7 @@ from asoreconcile.azure.reconcile.model.instructions import CREDENTIAL_FROM_ROW
 from asoreconcile.azure.reconcile.model.merge_rules import IGNORE_FIELDS_ROW
 from asoreconcile.azure.reconcile.model.owner import owner_reference
 from asoreconcile.azure.reconcile.model.policy import RECONCILE_POLICY_ROW
+from asoreconcile.azure.reconcile.model.standing import stated_standing
 from asoreconcile.azure.reconcile.planning.advice import (
     BESIDE_READY,
     UNSEEN,
@@ -128,6 +129,7 @@ class Explanation:
     ready: str
     message: str
     azure: str
+    standing: str
     policy: str
     ignored: str
     operation: str
@@ -151,7 +153,15 @@ class Explanation:
             yield f"{'Next try:':12}{self.next_try}"
         for warning in self.warnings:
             yield f"{'Warning:':12}{warning}"
-        for name in ("ready", "azure", "policy", "ignored", "operation", "credential"):
+        for name in (
+            "ready",
+            "azure",
+            "standing",
+            "policy",
+            "ignored",
+            "operation",
+            "credential",
+        ):
             if text := getattr(self, name):
                 yield f"{name.capitalize() + ':':12}{text}"
                 if name == "ready" and self.message:
@@ -230,6 +240,7 @@ def explain(
         ready=_ready(condition, obj, now),
         message=message,
         azure=_azure(obj),
+        standing=stated_standing(obj) if version.is_arm else "",
         policy=_policy(obj, inherited),
         ignored=_ignored(obj, inherited),
         operation=_operation(obj, events, now),

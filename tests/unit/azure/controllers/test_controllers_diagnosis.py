@@ -493,6 +493,9 @@ def test_unreadable_policies_are_named_with_their_objects():
     assert "skipp" in text
     assert all(f"n/{name}" in text for name in ("a", "b", "c"))
     assert not [*checks.of_annotations([obj("a")], {}, builtin())]
+    for_a_while = {"n": {"asoreconcile/takes-over": "true"}}
+    (reminder,) = checks.of_annotations([], for_a_while, builtin())
+    assert "asoreconcile/takes-over" in reminder.text
 
 
 def test_an_exported_credential_is_named_before_objects_move_here():

@@ -19,6 +19,7 @@ from asoreconcile.azure.reconcile.model.claim_record import (
     new_claim,
 )
 from asoreconcile.azure.reconcile.model.existence import IfExists
+from asoreconcile.azure.reconcile.model.record_key import RecordKey
 from asoreconcile.azure.reconcile.model.standing import (
     TABLE,
     Act,
@@ -29,9 +30,11 @@ from asoreconcile.azure.reconcile.model.standing import (
     keeps_others_out,
     may,
     standing_of,
+    stated_standing,
 )
 
 ID = "/subscriptions/s/resourceGroups/a group"
+KEY = RecordKey(b"k" * 32)
 NOW = datetime(2026, 1, 1, 0, 0, 1, 250_000, tzinfo=UTC)
 
 
@@ -86,6 +89,17 @@ COPIED = {RESOURCE_ID: ID, CLAIM_FACTS: 'mark {"uid":"another"}'}
 def test_the_standing_follows_from_recorded_facts(given, record, expected):
     assert standing_of(given, ID, record) is expected
     assert evidence(given, expected, record)
+
+
+def test_a_person_without_the_key_sees_the_standing_and_its_evidence():
+    recorded = claim(PutAnswers.ACCEPTED, over=("other",)).notes(obj(), KEY)
+    text = stated_standing(obj(notes={**recorded, RESOURCE_ID: ID}))
+    assert text.startswith("manages (claimed at 2026-01-01T00:00:01Z")
+    assert "it took over from another object" in text
+    assert "a deletion deletes the resource" in text
+    copied = stated_standing(obj(notes=COPIED, finalizer=True))
+    assert copied.startswith("never (its record was copied from another object")
+    assert "leaves in Azure" in copied
 
 
 def test_a_put_that_was_refused_is_no_perhaps():
