@@ -35,8 +35,8 @@ from asoreconcile.azure.controllers.annotation_rules import (
 from asoreconcile.azure.controllers.live_objects import as_reviewed
 from asoreconcile.azure.reconcile.model.annotation_bounds import bounded
 from asoreconcile.azure.reconcile.model.annotations import FINALIZER, RESOURCE_ID
-from asoreconcile.azure.reconcile.model.claim_record import PutAnswers, stated_claim
 from asoreconcile.azure.reconcile.model.placeholders import with_placeholders
+from asoreconcile.azure.reconcile.model.standing import may_move
 from asoreconcile.base import jsontext
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.objects import (
@@ -293,9 +293,7 @@ def _is_claimed(version: KindVersion, obj: JsonObject) -> bool:
     """
     if version.is_arm:
         own = bounded(annotations(obj))
-        claim = stated_claim(own)
-        is_free = claim is not None and claim.answers is PutAnswers.NONE
-        return bool(own.get(RESOURCE_ID)) and not is_free
+        return bool(own.get(RESOURCE_ID)) and not may_move(own)
     return is_fixed_user(version.group_kind) and FINALIZER in finalizers(obj)
 
 

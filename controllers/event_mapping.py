@@ -20,13 +20,13 @@ from asoreconcile.azure.reconcile.model.annotations import (
     POLLER_TOKEN,
     RESOURCE_ID,
 )
-from asoreconcile.azure.reconcile.model.claim_record import says_accepted
 from asoreconcile.azure.reconcile.model.conditions import (
     EXPORT_REFUSED,
     find_ready,
     is_ready,
 )
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
+from asoreconcile.azure.reconcile.model.standing import says_accepted
 from asoreconcile.azure.reconcile.state.dependency_index import (
     DependencyIndex,
     Relation,

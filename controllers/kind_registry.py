@@ -24,8 +24,8 @@ from asoreconcile.azure.reconcile.model.annotations import (
     OPERATOR_NAMESPACE,
     RESOURCE_ID,
 )
-from asoreconcile.azure.reconcile.model.claim_record import PutAnswers, stated_claim
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
+from asoreconcile.azure.reconcile.model.standing import may_move, stated_ids
 from asoreconcile.azure.reconcile.state.memory import ObjectMemories
 from asoreconcile.azure.reconcile.state.read_set import InFlightReads, Waits, always
 from asoreconcile.base.backoff import ItemExponential, RateLimiter
@@ -48,11 +48,9 @@ def index_azure_ids(informer: Informer, form: StorageCodec) -> None:
 
     def values(entry: Entry) -> Iterable[str]:
         own = bounded(entry.annotations)
-        claim = stated_claim(own)
-        claimed = own.get(RESOURCE_ID)
-        found = {ids.key(one) for one in (claimed, claim and claim.arm_id) if one}
+        found = stated_ids(own)
         # The spec may name another resource while Azure has accepted no PUT.
-        if found and (claim is None or claim.answers is not PutAnswers.NONE):
+        if found and not may_move(own):
             return found
         try:
             obj = form.read(entry.shared_view())

@@ -12,8 +12,8 @@ import attrs
 
 from asoreconcile.azure.arm import ids
 from asoreconcile.azure.catalogue.kinds import KindVersion
-from asoreconcile.azure.reconcile.model.claim_record import PutAnswers, claim_of
 from asoreconcile.azure.reconcile.model.record_key import RecordKey
+from asoreconcile.azure.reconcile.model.standing import Standing, standing_in
 from asoreconcile.base.objects import GroupKind, JsonObject, ObjectKey, key_of, spec
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.errors import ForbiddenError, NotFoundError
@@ -62,13 +62,10 @@ class ReferenceGrants:
         while above is not None:
             for version, obj in self.objects(str(above)):
                 key = key_of(obj)
-                claim = claim_of(obj, self.record_key)
-                if (
-                    key.namespace != namespace
-                    and claim is not None
-                    and claim.answers is PutAnswers.ACCEPTED
-                    and ids.same(claim.arm_id, str(above))
-                ):
+                if key.namespace == namespace:
+                    continue
+                standing = standing_in(obj, str(above), self.record_key)
+                if standing is Standing.MANAGES:
                     yield version.group_kind, key
             above = above.parent
 

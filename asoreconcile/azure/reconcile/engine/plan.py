@@ -19,8 +19,8 @@ from asoreconcile.azure.reconcile.model.annotations import (
     PUT_POLLER,
     RESOURCE_ID,
 )
-from asoreconcile.azure.reconcile.model.claim_record import stated_claim
 from asoreconcile.azure.reconcile.model.recreation import says_deleting
+from asoreconcile.azure.reconcile.model.standing import stated_ids
 from asoreconcile.base.objects import JsonObject, is_deleting, status
 from asoreconcile.kube.finalizers import has_finalizer
 
@@ -76,7 +76,7 @@ def plan(
         if not is_held or (is_readable and not may_delete):
             return Step.RELEASE
         if lacks_id:
-            seen = stated_claim(own) or own.get(POLLER_TOKEN)
+            seen = stated_ids(own) or own.get(POLLER_TOKEN)
             # Never created: nothing to delete, and no credential is needed (D18).
             return Step.RESTORE_ID if seen or status(obj).get("id") else Step.RELEASE
         if not can_delete:

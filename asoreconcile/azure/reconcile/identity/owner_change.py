@@ -19,7 +19,6 @@ from asoreconcile.azure.reconcile.model.annotations import (
     RESOURCE_ID,
     label_value,
 )
-from asoreconcile.azure.reconcile.model.claim_record import claim_of
 from asoreconcile.azure.reconcile.model.decisions import IN_PROGRESS_PRIORITY, Requeue
 from asoreconcile.azure.reconcile.model.owner import (
     Owner,
@@ -27,7 +26,7 @@ from asoreconcile.azure.reconcile.model.owner import (
     owner_target,
     with_owner_reference,
 )
-from asoreconcile.azure.reconcile.model.standing import standing_of
+from asoreconcile.azure.reconcile.model.standing import standing_in
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.base.objects import (
     JsonObject,
@@ -141,8 +140,7 @@ def _is_settled(scope: ReconcileScope, owner: Owner | None) -> bool:
     named = labels(scope.patcher.obj).get(OWNER_UID) or ""
     if not _exists(scope, named, or_goes=True):
         return True
-    claim = claim_of(owner.obj, scope.operator.record_key)
-    return standing_of(owner.obj, owner.arm_id, claim).manages
+    return standing_in(owner.obj, owner.arm_id, scope.operator.record_key).manages
 
 
 def _is_named(scope: ReconcileScope) -> bool:

@@ -20,8 +20,6 @@ from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
 from asoreconcile.azure.reconcile.model.annotations import (
     CLAIM,
     CLAIM_FACTS,
-    POLLER_ID,
-    PUT_POLLER,
 )
 from asoreconcile.azure.reconcile.model.conditions import ready_of, stamp
 from asoreconcile.azure.reconcile.model.record_key import RecordKey
@@ -167,13 +165,6 @@ def stated_record(obj: JsonObject) -> ClaimRecord | None:
         if claim is not None and CLAIM_FACTS not in notes:
             return claim
     return None
-
-
-def says_accepted(notes: Mapping[str, str]) -> bool:
-    """Return whether annotations state that Azure has accepted a PUT."""
-    claim = stated_claim(notes)
-    is_accepted = claim is not None and claim.answers is PutAnswers.ACCEPTED
-    return is_accepted or notes.get(POLLER_ID) == PUT_POLLER
 
 
 def claim_of(obj: JsonObject, key: Callable[[], RecordKey]) -> ClaimRecord | None:

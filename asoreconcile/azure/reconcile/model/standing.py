@@ -1,4 +1,4 @@
-"""PutAnswers what an object may do to the resource with its Azure id. Pure.
+"""Answers what an object may do to the resource with its Azure id. Pure.
 
 The answer follows from recorded facts alone. Annotations that people can write, the
 status, finalizers and owner references are only hints for looking.
@@ -13,7 +13,7 @@ status, finalizers and owner references are only hints for looking.
 Everything that destroys a resource, writes over one or takes one over asks `may`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 
 from asoreconcile.azure.arm import ids
@@ -21,14 +21,18 @@ from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
 from asoreconcile.azure.reconcile.model.annotations import (
     EXISTENCE,
     FINALIZER,
+    POLLER_ID,
+    PUT_POLLER,
     RESOURCE_ID,
 )
 from asoreconcile.azure.reconcile.model.claim_record import (
     ClaimRecord,
     PutAnswers,
+    claim_of,
     has_lapsed,
     names_another_object,
     shows_id,
+    stated_claim,
     stated_record,
 )
 from asoreconcile.azure.reconcile.model.conditions import ready_of
@@ -37,6 +41,7 @@ from asoreconcile.azure.reconcile.model.existence import (
     UNDECIDED,
     IfExists,
 )
+from asoreconcile.azure.reconcile.model.record_key import RecordKey
 from asoreconcile.base.objects import JsonObject
 from asoreconcile.kube.finalizers import has_finalizer
 
@@ -251,6 +256,39 @@ def _is_shown(obj: JsonObject, arm_id: str) -> bool:
         and notes.get(EXISTENCE) != UNDECIDED
         and not names_another_object(obj)
     )
+
+
+def standing_in(obj: JsonObject, arm_id: str, key: Callable[[], RecordKey]) -> Standing:
+    """Return the standing of an object towards an id, from its verified record. key: as
+    of `claim_of`.
+    """
+    return standing_of(obj, arm_id, claim_of(obj, key))
+
+
+def stated_ids(notes: Mapping[str, str]) -> set[str]:
+    """Return the ids that annotations state as claimed, in one casing. They prove
+    nothing: only for looking.
+    """
+    claim = stated_claim(notes)
+    both = (notes.get(RESOURCE_ID), claim and claim.arm_id)
+    return {ids.key(one) for one in both if one}
+
+
+def may_move(notes: Mapping[str, str]) -> bool:
+    """Return whether annotations state that Azure has accepted nothing, so that the
+    spec may name another resource. The reconcile checks it again.
+    """
+    claim = stated_claim(notes)
+    return claim is not None and claim.answers is PutAnswers.NONE
+
+
+def says_accepted(notes: Mapping[str, str]) -> bool:
+    """Return whether annotations state that Azure has accepted a PUT. It proves
+    nothing: only for looking.
+    """
+    claim = stated_claim(notes)
+    is_accepted = claim is not None and claim.answers is PutAnswers.ACCEPTED
+    return is_accepted or notes.get(POLLER_ID) == PUT_POLLER
 
 
 def is_taken_over(obj: JsonObject, arm_id: str) -> bool:

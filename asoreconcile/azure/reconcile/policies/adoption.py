@@ -18,7 +18,6 @@ from asoreconcile.azure.reconcile.model.annotations import (
     LATEST_RECONCILED_GENERATION,
 )
 from asoreconcile.azure.reconcile.model.birth import is_born_since
-from asoreconcile.azure.reconcile.model.claim_record import ClaimRecord
 from asoreconcile.azure.reconcile.model.decisions import Read, Requeue
 from asoreconcile.azure.reconcile.model.differences import Difference
 from asoreconcile.azure.reconcile.model.drift_baseline import OBSERVED, marks
@@ -134,20 +133,21 @@ def report_adoption(request: DecidedPut) -> None:
     have = scope.context.read.body if scope.context.read else None
     if have is None or not made.is_first or scope.memory.was_put:
         return
-    if not _was_met(made, scope.claim, have):
+    claimed_at = "" if scope.claim is None else scope.claim.at
+    if not _was_met(made, claimed_at, have):
         found, _ = made.compare(have)
         _report(scope.context, f"the first PUT {_what_changes(found)}")
 
 
-def _was_met(made: Desired, claim: ClaimRecord | None, have: JsonObject) -> bool:
+def _was_met(made: Desired, claimed_at: str, have: JsonObject) -> bool:
     """Return whether the resource was reported before, or an earlier PUT of this object
     may have made it.
     """
     patcher = made.maker.patcher
     if EXISTENCE in patcher.annotations:
         return True
-    return claim is not None and is_born_since(
-        status_of(patcher.version, have), claim.at
+    return bool(claimed_at) and is_born_since(
+        status_of(patcher.version, have), claimed_at
     )
 
 

@@ -13,7 +13,6 @@ from asoreconcile.azure.reconcile.model.annotations import (
     PUT_POLLER,
     RESOURCE_ID,
 )
-from asoreconcile.azure.reconcile.model.claim_record import PutAnswers, claim_of
 from asoreconcile.azure.reconcile.model.conditions import severity_of_wait
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.model.reference_waits import (
@@ -21,6 +20,7 @@ from asoreconcile.azure.reconcile.model.reference_waits import (
     waiting_for,
     waits_for_references,
 )
+from asoreconcile.azure.reconcile.model.standing import Standing, standing_in
 from asoreconcile.azure.reconcile.policies.requests import DecidedPut, Intent
 from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
@@ -107,10 +107,11 @@ def _is_missing(
     """
     version = patcher.version
     # The rendering of the body reports an object that is absent or has no id.
-    if target is None or not annotations(target).get(RESOURCE_ID):
+    arm_id = "" if target is None else annotations(target).get(RESOURCE_ID) or ""
+    if target is None or not arm_id:
         return False
-    claim = claim_of(target, operator.record_key)
-    is_accepted = claim is not None and claim.answers is PutAnswers.ACCEPTED
+    standing = standing_in(target, arm_id, operator.record_key)
+    is_accepted = standing is Standing.MANAGES
     is_running = annotations(target).get(POLLER_ID) == PUT_POLLER
     if is_far_enough(version.arm_type, target, is_accepted=is_accepted or is_running):
         return False

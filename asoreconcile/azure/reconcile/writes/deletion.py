@@ -25,9 +25,9 @@ from asoreconcile.azure.middleware.requests import (
 from asoreconcile.azure.reconcile.model.annotations import (
     DELETE_POLLER,
 )
-from asoreconcile.azure.reconcile.model.claim_record import ClaimRecord, PutAnswers
 from asoreconcile.azure.reconcile.model.decisions import ReconcileOutcome, Requeue
 from asoreconcile.azure.reconcile.model.policy import LET_GO
+from asoreconcile.azure.reconcile.model.standing import Standing
 from asoreconcile.azure.reconcile.policies import order
 from asoreconcile.azure.reconcile.policies.core import never_put
 from asoreconcile.azure.reconcile.policies.phase import run
@@ -73,7 +73,7 @@ def _deleted(intent: DeleteIntent) -> ReconcileOutcome:
         intent.scope.patcher.arm_id,
     )
     answer = send_delete(scope)
-    if isinstance(answer, ArmError) and _is_id_refused(answer, scope.claim):
+    if isinstance(answer, ArmError) and _is_id_refused(answer, scope.standing):
         return _leave(
             scope,
             f"{arm_id} is left alone: Azure refuses this id ({answer.code}), so no PUT "
@@ -88,7 +88,7 @@ def _deleted(intent: DeleteIntent) -> ReconcileOutcome:
         if running is not None:  # the PUT may still make the resource
             return _repeated_after(scope, running, now=now)
         was_seen = scope.context.read is not None and not scope.context.is_known_absent
-        is_lost = _is_open(scope.claim) and not was_seen
+        is_lost = scope.standing is Standing.PERHAPS and not was_seen
         # Azure may still carry out a PUT whose answer was lost.
         if is_lost and (left := seconds_until_believed(scope.memory, now)) > 0:
             return Requeue(left)
@@ -150,16 +150,16 @@ def _leave(scope: ReconcileScope, why: str) -> ReconcileOutcome:
     return release(scope)
 
 
-def _is_id_refused(answer: ArmError, claim: ClaimRecord | None) -> bool:
+def _is_id_refused(answer: ArmError, standing: Standing) -> bool:
     """Return whether Azure says that no resource can have this id, and has accepted no
     PUT of the object.
     """
     is_about_it = _ABOUT_THE_ID.search(answer.code) is not None
-    return answer.status == HTTPStatus.BAD_REQUEST and is_about_it and _is_open(claim)
-
-
-def _is_open(claim: ClaimRecord | None) -> bool:
-    return claim is not None and claim.answers is PutAnswers.OPEN
+    return (
+        answer.status == HTTPStatus.BAD_REQUEST
+        and is_about_it
+        and (standing is Standing.PERHAPS)
+    )
 
 
 # Such as `InvalidResourceName`, `AccountNameInvalid` and `InvalidResourceId`.
