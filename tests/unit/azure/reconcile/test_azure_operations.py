@@ -115,6 +115,7 @@ class Trial:
             patcher=self.patcher,
             memory=self.memory,
             errors=FAILING,
+            context=SimpleNamespace(get=None),
             event=told,
             log=SimpleNamespace(
                 warning=lambda text, **_: self.logged.append(text),
