@@ -24,6 +24,7 @@ from asoreconcile.base.objects import JsonObject, dig, metadata
 
 _MEMBERS = frozenset({"apiVersion", "kind", "metadata", "spec", "status"})
 _PARTS = ("group", "kind", "name")
+_REFERENCE = frozenset({*_PARTS, "armId", "key", "wellKnownName"})
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _NAME_LENGTH = 253
 _NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
@@ -136,7 +137,7 @@ def _rules(version: KindVersion, obj: JsonObject) -> Iterator[Problem]:
 
 def long_texts(spec: JsonObject) -> dict[str, tuple[str, LengthBound]]:
     """Return each text that is longer than it is read, with its bound, by path: names,
-    the location, and ARM ids at any depth. Other strings are read by no rule.
+    the location, and references at any depth. Other strings are read by no rule.
     """
     owner = spec.get("owner")
     bounded = [
@@ -147,13 +148,15 @@ def long_texts(spec: JsonObject) -> dict[str, tuple[str, LengthBound]]:
         bounded += [(f"spec.owner.{part}", owner.get(part), NAME) for part in _PARTS]
     return {
         path: (text, bound)
-        for path, text, bound in (*bounded, *_ids_in(spec))
+        for path, text, bound in (*bounded, *_references_in(spec))
         if isinstance(text, str) and not bound.fits(text)
     }
 
 
-def _ids_in(spec: JsonObject) -> list[tuple[str, Any, LengthBound]]:
-    """Return path, text and bound of each part of a reference in a spec."""
+def _references_in(spec: JsonObject) -> list[tuple[str, Any, LengthBound]]:
+    """Return path, text and bound of each part of a reference in a spec: to a resource,
+    or to an entry of a Secret or ConfigMap.
+    """
     found: list[tuple[str, Any, LengthBound]] = []
     below: list[tuple[str, Any]] = [("spec", spec)]
     while below:
@@ -165,11 +168,17 @@ def _ids_in(spec: JsonObject) -> list[tuple[str, Any, LengthBound]]:
                 if isinstance(inner, dict | list)
             ]
             continue
-        for name, inner in value.items():
-            if isinstance(inner, dict | list):
-                below.append((f"{at}.{name}", inner))
-            elif name == "armId":
-                found.append((f"{at}.{name}", inner, ARM_ID))
+        if _REFERENCE.issuperset(value):
+            found += [
+                (f"{at}.{name}", text, ARM_ID if name == "armId" else NAME)
+                for name, text in value.items()
+                if isinstance(text, str)
+            ]
+        below += [
+            (f"{at}.{name}", inner)
+            for name, inner in value.items()
+            if isinstance(inner, dict | list)
+        ]
     return found
 
 

@@ -20,6 +20,7 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 
+from asoreconcile.azure.arm.text_bounds import FOREIGN_MESSAGE
 from asoreconcile.azure.catalogue.storage_codec import StorageCodec
 from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
 from asoreconcile.azure.reconcile.model.annotations import (
@@ -322,7 +323,7 @@ class PatchHelper:
         reason = redact(ready.reason, namespace=namespace)
         remark = "" if self.remark in ready.message else self.remark
         message = "; ".join(filter(None, (ready.message, remark)))
-        message = printable(redact(message, namespace=namespace), keep="\n")
+        message = _shown(message, namespace)
         self.status["conditions"] = merge_ready(
             self.status.get("conditions"),
             attrs.evolve(ready, reason=reason, message=message),
@@ -347,7 +348,7 @@ class PatchHelper:
             found,
             type_,
             _PROBLEMS[type_],
-            printable(redact(message, namespace=self.key.namespace), keep="\n"),
+            _shown(message, self.key.namespace),
             self._clock.now(),
             generation=self.generation,
             stored=status(self.obj).get("conditions"),
@@ -534,3 +535,11 @@ class PatchHelper:
 
 def _differ(before: Mapping[str, str], wanted: Mapping[str, str | None]) -> bool:
     return any(before.get(name) != value for name, value in wanted.items())
+
+
+def _shown(message: str, namespace: str) -> str:
+    """Return a message as a condition shows it: without secrets, and no longer than its
+    bound, as Kubernetes refuses the whole status otherwise.
+    """
+    text = printable(redact(message, namespace=namespace), keep="\n")
+    return FOREIGN_MESSAGE.cut(text)

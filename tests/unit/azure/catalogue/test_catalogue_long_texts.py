@@ -27,6 +27,21 @@ def version() -> KindVersion:
             "spec.subnets[1].reference.armId",
             2048,
         ),
+        (
+            {"password": {"name": "n" * 261, "key": "k"}},
+            "spec.password.name",
+            260,
+        ),
+        (
+            {"plan": {"reference": {"group": "g", "kind": "k" * 261, "name": "n"}}},
+            "spec.plan.reference.kind",
+            260,
+        ),
+        (
+            {"operatorSpec": {"secrets": {"key": {"name": "n", "key": "k" * 261}}}},
+            "spec.operatorSpec.secrets.key.key",
+            260,
+        ),
     ],
 )
 def test_a_text_that_is_too_long_is_named_with_its_limit_and_not_quoted(
