@@ -4,6 +4,7 @@ One regular expression or one parser that takes the square of a text's length ho
 interpreter for as long as it runs, and no other thread runs meanwhile. So each source
 of foreign text has one `LengthBound`, and its text is read through it. A length is a
 number of characters: it costs nothing to know, and the time of a parser follows it.
+Rule: FT-3.
 """
 
 import attrs

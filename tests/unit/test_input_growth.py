@@ -148,7 +148,7 @@ def refused(call: Callable[[int], object], n: int) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_twice_the_input_takes_at_most_three_times_as_long(kind):
+def test_ft3_twice_the_input_takes_at_most_three_times_as_long(kind):
     whole, half = (partial(refused, KINDS[kind], n) for n in (2 * SIZE, SIZE))
     half()  # tables are made once
     least = textgrowth.seconds(whole)

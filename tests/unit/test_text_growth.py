@@ -157,7 +157,7 @@ def _slow(pattern: re.Pattern[str], call: Callable[[str], object]) -> Iterator[s
             yield f"{times:.1f} times for {text[:12]!r}..."
 
 
-def test_no_pattern_grows_with_a_power_of_its_text():
+def test_ft3_no_pattern_grows_with_a_power_of_its_text():
     found = {}
     for name, pattern, how in _patterns():
         slow = next(

@@ -296,7 +296,7 @@ def test_a_huge_answer_is_given_up(azure, server, monkeypatch):
 
 
 @pytest.mark.parametrize("unit", [b"[],", b"{},", b'{"a":[]},'])
-def test_an_answer_whose_values_would_fill_the_memory_is_not_read(
+def test_ft4_an_answer_whose_values_would_fill_the_memory_is_not_read(
     azure, server, monkeypatch, unit
 ):
     """A few bytes of text are a hundred bytes of memory each."""

@@ -64,7 +64,7 @@ def held(world, group, *names_in_message):
 
 
 @pytest.mark.parametrize("name", NAMED)
-def test_an_annotation_that_is_too_long_holds_the_object(world, name):
+def test_ft1_an_annotation_that_is_too_long_holds_the_object(world, name):
     group = resource_group(f"own-{NAMED.index(name)}")
     world.settled(group)
     kept = world.read(group)["metadata"]["annotations"].get(name)
@@ -81,7 +81,9 @@ def test_an_annotation_that_is_too_long_holds_the_object(world, name):
 
 
 @pytest.mark.parametrize("name", INHERITED)
-def test_an_annotation_of_the_namespace_that_is_too_long_holds_its_objects(world, name):
+def test_ft1_an_annotation_of_the_namespace_that_is_too_long_holds_its_objects(
+    world, name
+):
     annotate_namespace(world, **{name: LONG})
     group = resource_group(f"inherits-{INHERITED.index(name)}")
     world.apply(group)

@@ -239,7 +239,7 @@ def is_another(stated: str, url: str) -> bool:
 
     Only a well-formed id of the same type can be: with another last name, or in another
     resource group. Providers write other letter case, other subscriptions, shorter and
-    older scopes, ids of a parent, and texts that are no ARM id.
+    older scopes, ids of a parent, and texts that are not ARM ids.
     """
     try:
         have = ids.parse_stated(unquote(stated).rstrip("/"))

@@ -6,7 +6,7 @@ finds `TOO_LONG`, which no parser accepts. So a value that was meant to protect 
 protects, and a record counts for nothing. The reconcile then writes nothing in Azure
 and shows the annotation and the limit (`why_unreadable`); admission refuses such a
 new value (`length_problems`). Annotations of others are not read, and stay
-as they are. Pure.
+as they are. Pure. Rules: FT-1, FT-2, FT-5.
 """
 
 from collections.abc import Iterator, Mapping

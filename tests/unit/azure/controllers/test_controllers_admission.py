@@ -136,7 +136,7 @@ def test_r10_2_an_owner_may_be_replaced_by_one_of_the_same_id(owner, allowed):
     assert isinstance(admission.validate(asked), Allowed) is allowed
 
 
-def test_a_long_text_is_refused_where_it_is_new(admission):
+def test_ft2_a_long_text_is_refused_where_it_is_new(admission):
     """An object that has one stays manageable: only its reconcile holds it."""
     owner = {"owner": {"name": "group"}}
     long, longer = {"location": "w" * 129, **owner}, {"location": "x" * 129, **owner}

@@ -62,7 +62,7 @@ _RAW = {
         ("asoreconcile/of-another-version", RECORD),
     ],
 )
-def test_a_text_is_read_up_to_its_bound(name, bound):
+def test_ft5_a_text_is_read_up_to_its_bound(name, bound):
     fits, long = "x" * bound.most, "x" * (bound.most + 1)
     assert bounded({name: fits, OTHERS: "y" * 99_999})[name] == fits
     notes = {name: long, OTHERS: "y" * 99_999}
