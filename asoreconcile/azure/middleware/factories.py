@@ -78,7 +78,11 @@ def message_contains(*parts: str) -> ErrorMatch:
 
 
 def message_matches(pattern: str) -> ErrorMatch:
-    """Match errors whose message contains a match of a regular expression."""
+    """Match errors whose message contains a match of a regular expression.
+
+    A message has at most 16 KiB, of which authors may have written a part. For several
+    texts in a message use `message_contains`: `A.*B` takes the square of the length.
+    """
     found = re.compile(pattern).search
     return ErrorMatch("message", lambda error: found(error.message) is not None)
 
