@@ -5,6 +5,7 @@ from world import World, resource_group, virtual_network
 
 from asoreconcile.azure.reconcile.model.annotations import (
     CLAIM,
+    CLAIM_FACTS,
     RECONCILE_POLICY,
     RESOURCE_ID,
 )
@@ -49,6 +50,14 @@ def said(world, obj):
 def annotate(world, obj, **notes):
     body = {"metadata": {"annotations": notes}}
     world.client.patch(world.resource_for(obj), key_of(obj), body)
+
+
+def without_record(world, obj, arm_id):
+    """Edit the id, and remove the record of the claim with its copy in the status."""
+    annotate(world, obj, **{RESOURCE_ID: arm_id, CLAIM: None, CLAIM_FACTS: None})
+    status = {"status": {"conditions": [world.ready(obj)]}}
+    resource = world.resource_for(obj)
+    world.client.patch(resource, key_of(obj), status, subresource="status")
 
 
 def test_an_owner_that_fails_is_named_with_its_reason(world):
@@ -135,7 +144,7 @@ def test_what_is_skipped_and_absent_says_how_to_have_it(world, network):
 
 def test_an_id_that_somebody_spoiled_is_said_to_be_and_heals(world, network):
     world.settle(network)
-    annotate(world, network, **{RESOURCE_ID: "garbage", CLAIM: None})
+    without_record(world, network, "garbage")
     puts = len(world.requests("PUT"))
     assert f"annotation {RESOURCE_ID} is no ARM id" in said(world, network)
     assert world.ready(network)["severity"] == "Error"
@@ -151,7 +160,7 @@ def test_an_id_of_another_kind_is_neither_deleted_nor_taken_for_gone(
     """A slip in an annotation must not cost a resource group."""
     whole = annotations(world.settle(network))[RESOURCE_ID]
     wrong = id_.format(world.azure.subscription_id)
-    annotate(world, network, **{RESOURCE_ID: wrong, CLAIM: None})
+    without_record(world, network, wrong)
     world.delete(network)
     text = said(world, network)
     assert text.startswith(f"nothing is deleted: annotation {RESOURCE_ID} is {wrong!r}")

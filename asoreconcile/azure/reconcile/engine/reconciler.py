@@ -6,6 +6,7 @@ A reconcile makes at most one write to Azure or one poll, and never waits.
 from collections.abc import Callable
 from typing import NoReturn
 
+from asoreconcile.azure.arm import ids
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass, unusable
 from asoreconcile.azure.reconcile.engine.object_reconciler import ObjectReconciler
 from asoreconcile.azure.reconcile.engine.plan import Step, plan
@@ -16,6 +17,7 @@ from asoreconcile.azure.reconcile.identity.recorded_claim import let_go
 from asoreconcile.azure.reconcile.model import annotation_table
 from asoreconcile.azure.reconcile.model.annotation_bounds import why_unreadable
 from asoreconcile.azure.reconcile.model.annotations import (
+    CLAIM,
     FINALIZER,
     OPERATOR_NAMESPACE,
     POLLER_ID,
@@ -98,6 +100,8 @@ def first_step(scope: ReconcileScope) -> Step:
         is_paused=scope.has_pace and bool(why_paused(own, inherited)),
         is_copied=is_copied(scope),
     )
+    if step not in _UNTOUCHED and _has_lost_record(scope):
+        step = Step.RESTORE_ID
     if step is Step.LEAVE:
         text = (
             f"Operator in namespace {operator.namespace!r} leaves this object alone: it"
@@ -128,6 +132,23 @@ def first_step(scope: ReconcileScope) -> Step:
         scope.log.warning("Dropping an operation token that is not ours")
         clear_token(patcher, scope.memory)
     return step
+
+
+# Nothing of such an object is restored.
+_UNTOUCHED = frozenset(
+    {Step.LEAVE, Step.PAUSE, Step.DISOWN, Step.CLAIM, Step.RELEASE, Step.RESTORE_ID}
+)
+
+
+def _has_lost_record(scope: ReconcileScope) -> bool:
+    """Return whether the annotation with the claim is gone and the one with the id was
+    edited: the copy in the status tells.
+    """
+    patcher = scope.patcher
+    if not patcher.version.is_arm or CLAIM in patcher.annotations:
+        return False
+    claim = scope.claim
+    return claim is not None and not ids.same(claim.arm_id, patcher.arm_id)
 
 
 def _is_let_go_by_namespace(scope: ReconcileScope) -> bool:

@@ -32,6 +32,7 @@ from asoreconcile.azure.reconcile.model.claim_record import claim_condition, is_
 from asoreconcile.azure.reconcile.model.conditions import (
     DRIFTED,
     EXPORT_FAILED,
+    READY,
     SECRETS_UNCHECKED,
     TAKEN_LAST,
     ReadyCondition,
@@ -426,7 +427,10 @@ class PatchHelper:
         if after is None or after == before:
             return
         others = [one for one in shown.get("conditions") or () if not is_claim(one)]
-        shown["conditions"] = [*others, after]
+        # Before Ready, in the order of `merge_ready`: another order would be a change.
+        ready = [one for one in others if one.get("type") == READY]
+        rest = [one for one in others if one.get("type") != READY]
+        shown["conditions"] = [*rest, after, *ready]
 
     def _write_status(self) -> None:
         stored, known = status(self.stored), status(self.obj)
