@@ -96,7 +96,7 @@ class SystemClock:
 
 def wait_at_most(clock: Clock, event: threading.Event, timeout_seconds: float) -> bool:
     """Block as `clock.wait` does, but no longer than the timeout in real seconds, if
-    the clock can stand still (`testing.clock.FakeClock`). For ends. Rule: TH-10.
+    the clock can be stopped (`testing.clock.FakeClock`). For ends. Rule: TH-10.
     """
     wait = getattr(clock, "wait_at_most", clock.wait)
     is_set: bool = wait(event, timeout_seconds)

@@ -105,6 +105,26 @@ def check_is(name: str, value: object, *classes: type) -> None:
         raise TypeError(f"{name} is {value!r:.80}: give {wanted}")
 
 
+def check_choice(name: str, value: object, *choices: object) -> None:
+    """Check that a value is one of a few. Raises ValueError, which names them. Pure."""
+    if value not in choices or isinstance(value, bool) != isinstance(choices[0], bool):
+        wanted = ", ".join(map(repr, choices))
+        raise ValueError(f"{name} is {value!r:.80}: give one of {wanted}")
+
+
+def check_text(name: str, value: object, *, most: int | None = None) -> None:
+    """Check that a value is a string on one line that is not empty. Pure.
+
+    most: the most characters. Raises TypeError or ValueError.
+    """
+    check_is(name, value, str)
+    text = str(value)
+    if not text or not text.isprintable():
+        raise ValueError(f"{name} is {value!r:.80}: give a text on one line")
+    if most is not None and len(text) > most:
+        raise ValueError(f"{name} has {len(text)} characters: give {most} at most")
+
+
 def check_list(name: str, value: object) -> None:
     """Check that a value is a list of strings, not a string. Raises TypeError for a
     string where a list of strings is expected: each letter would count as an item.

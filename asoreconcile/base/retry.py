@@ -13,7 +13,7 @@ import attrs
 
 from asoreconcile.base.backoff import asked_delay
 from asoreconcile.base.clock import Clock
-from asoreconcile.base.errors import StoppedError
+from asoreconcile.base.errors import StoppedError, check_is, check_number
 from asoreconcile.base.log import Logger
 
 _T = TypeVar("_T")
@@ -27,6 +27,7 @@ class Backoff:
 
     attempts: the most calls, including the first. max_seconds: the longest pause before
     jitter. jitter: at most this share of a pause is added or subtracted.
+    Raises TypeError or ValueError for numbers that cannot work.
     """
 
     attempts: int = 5
@@ -34,6 +35,16 @@ class Backoff:
     factor: float = 1.0
     max_seconds: float = 30.0
     jitter: float = 0.1
+
+    def __attrs_post_init__(self) -> None:
+        check_is("attempts", self.attempts, int)
+        check_number("attempts", self.attempts, least=1)
+        check_number("first_seconds", self.first_seconds, least=0)
+        check_number("factor", self.factor, least=0, above=True)
+        check_number("max_seconds", self.max_seconds, least=0)
+        check_number("jitter", self.jitter, least=0)
+        if self.jitter > 1:
+            raise ValueError(f"jitter is {self.jitter:g}: give a share, 0 to 1")
 
     def pause_seconds(
         self, failures: int, uniform: Callable[[float, float], float]

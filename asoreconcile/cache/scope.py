@@ -3,6 +3,7 @@
 Pure. Rules: CA-2, CA-3.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -10,11 +11,14 @@ import attrs
 
 from asoreconcile.base.errors import check_is, check_list
 from asoreconcile.base.objects import GroupKind, JsonObject
+from asoreconcile.base.signatures import check_takes
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.kube.selection import Selection, selector_validator
 
 Transform = Callable[[JsonObject], JsonObject]
 """Gets an object that it may change; returns it, or another one."""
+
+_NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 ALL_OTHER_NAMESPACES = ""
 """In `Scope.namespaces`: all namespaces that are not listed there."""
@@ -24,8 +28,8 @@ ALL_OTHER_NAMESPACES = ""
 class Selector:
     """Label and field selectors. None takes the selector of the next wider scope."""
 
-    label: str | None = None
-    field: str | None = None
+    label: str | None = attrs.field(default=None, validator=selector_validator)
+    field: str | None = attrs.field(default=None, validator=selector_validator)
 
 
 Namespaces = Mapping[str, Selector] | Sequence[str]
@@ -33,6 +37,10 @@ Namespaces = Mapping[str, Selector] | Sequence[str]
 
 def _check_namespaces(_options: object, _field: object, namespaces: Any) -> None:
     check_list("namespaces", namespaces)
+    for name in namespaces or ():
+        check_is("a namespace", name, str)
+        if name != ALL_OTHER_NAMESPACES and not _NAMESPACE.fullmatch(name):
+            raise ValueError(f"{name!r:.80} is no name of a namespace")
 
 
 @attrs.frozen
@@ -51,6 +59,10 @@ class Scope:
     label_selector: str | None = attrs.field(default=None, validator=selector_validator)
     field_selector: str | None = attrs.field(default=None, validator=selector_validator)
     transform: Transform | None = None
+
+    def __attrs_post_init__(self) -> None:
+        if self.transform is not None:
+            check_takes(self.transform, "object", what="transform", lazy=True)
 
     def by_namespace(self) -> Mapping[str, Selector] | None:
         """Return the selector of each namespace, None for all namespaces. Raises

@@ -2,18 +2,31 @@
 
 import attrs
 
+from asoreconcile.base.errors import check_is
 from asoreconcile.base.objects import GroupKind, GroupVersionKind
 
 
 @attrs.frozen
 class ApiResource:
-    """A kind as the REST API addresses it: `/apis/{group}/{version}/{plural}`."""
+    """A kind as the REST API addresses it: `/apis/{group}/{version}/{plural}`.
+
+    Raises TypeError or ValueError for a part that cannot be in a path.
+    """
 
     group: str
     version: str
     plural: str
     kind: str
     namespaced: bool = True
+
+    def __attrs_post_init__(self) -> None:
+        for name in ("group", "version", "plural", "kind"):
+            value = getattr(self, name)
+            check_is(name, value, str)
+            # They are parts of a path. Only the core group has no name.
+            if "/" in value or not (value or name == "group"):
+                raise ValueError(f"{name} is {value!r:.80}: give one word, without /")
+        check_is("namespaced", self.namespaced, bool)
 
     @property
     def api_version(self) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import attrs
 
 from asoreconcile.base.errors import check_is
+from asoreconcile.kube.label_selector import SelectorError, label_test
 from asoreconcile.kube.resources import ApiResource
 
 JSON = "application/json"
@@ -16,11 +17,17 @@ _METADATA = "application/json;as={};g=meta.k8s.io;v=v1"
 
 def check_selector(name: str, selector: object) -> None:
     """Check that a selector is a string. Raises TypeError unless it is a string; a
-    mapping of labels is not accepted. Pure.
+    mapping of labels is not accepted. Raises ValueError for a label selector that the
+    API server cannot read. Pure.
     """
     if selector is not None and not isinstance(selector, str):
         said = f"{name} is {selector!r:.80}"
         raise TypeError(f"{said}: write it as a text, such as 'app=mine,tier!=test'")
+    if selector and "label" in name:
+        try:
+            label_test(selector)
+        except SelectorError as error:
+            raise ValueError(f"{name} is {selector!r:.80}: {error}") from None
 
 
 def selector_validator(_holder: object, field: Any, selector: object) -> None:

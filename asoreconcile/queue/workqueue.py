@@ -23,6 +23,8 @@ from typing import Generic, NamedTuple, TypeVar
 
 from asoreconcile.base.backoff import ItemExponential, RateLimiter
 from asoreconcile.base.clock import Clock
+from asoreconcile.base.errors import check_number
+from asoreconcile.base.signatures import check_takes
 from asoreconcile.observability.metrics import QueueMetrics, QueueSnapshot
 from asoreconcile.queue.deadline_timer import DeadlineTimer
 from asoreconcile.queue.fair_pick import FairPick
@@ -77,6 +79,9 @@ class WorkQueue(Generic[Key]):
         them, groups above their share leave one worker to the others (PQ-12).
         workers: the most threads that call `get`, for the same.
         """
+        if fairness is not None:
+            check_takes(fairness, "key", what="group of a key")
+        check_number("oldest_every", oldest_every, least=0)
         self.name = name
         self._clock = clock
         self._monotonic = clock.monotonic

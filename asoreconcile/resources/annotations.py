@@ -31,6 +31,11 @@ class Rule:
     field_path: str = attrs.field(default="", kw_only=True)
     optional_old_self: bool = attrs.field(default=False, kw_only=True)
 
+    def __attrs_post_init__(self) -> None:
+        check_is("expression", self.expression, str)
+        if not self.expression.strip():
+            raise ValueError("expression is empty: give CEL that is true for a value")
+
     def document(self) -> dict[str, Any]:
         """Return the entry of `x-kubernetes-validations`."""
         made: dict[str, Any] = {
@@ -120,6 +125,12 @@ class Schema:
         return hash((self.name, self.minimum, self.maximum, self.pattern, self.format))
 
 
+def _check_path(name: str, path: object) -> None:
+    check_is(name, path, str)
+    if not str(path).startswith("."):
+        raise ValueError(f"{name} is {path!r:.80}: give a path as .spec.replicas")
+
+
 def _check_order(low: str, least: float | None, high: str, most: float | None) -> None:
     if least is not None and most is not None and least > most:
         raise ValueError(f"{low} is {least:g}, above {high}, {most:g}: no value fits")
@@ -148,6 +159,9 @@ class PrinterColumn:
     description: str = attrs.field(default="", kw_only=True)
     wide: bool = attrs.field(default=False, kw_only=True)
 
+    def __attrs_post_init__(self) -> None:
+        _check_path("path", self.path)
+
     def document(self, type_found: str) -> dict[str, Any]:
         """Return an entry of `additionalPrinterColumns`."""
         made: dict[str, Any] = {
@@ -171,6 +185,11 @@ class ScalePaths:
     spec_replicas: str = ".spec.replicas"
     status_replicas: str = ".status.replicas"
     selector: str = ""
+
+    def __attrs_post_init__(self) -> None:
+        for name in ("spec_replicas", "status_replicas", "selector"):
+            if getattr(self, name) or name != "selector":
+                _check_path(name, getattr(self, name))
 
     def document(self) -> Mapping[str, str]:
         """Return the value of `subresources.scale`."""

@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from asoreconcile.base.errors import check_is, check_list
 from asoreconcile.base.objects import KIND_ATTRIBUTE
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.resources.annotations import (
@@ -33,6 +34,7 @@ from asoreconcile.resources.typed_kind import TypedKind
 _API_VERSION = re.compile(
     r"(?:[a-z0-9][-a-z0-9]*(?:(?<!-)\.[a-z0-9][-a-z0-9]*)*(?<!-)/)?v[a-z0-9]+"
 )
+_KIND = re.compile(r"[A-Za-z]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?")
 _LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 
 C = TypeVar("C")
@@ -83,6 +85,26 @@ def resource(
         raise ResourceError(
             f'{plural!r} is no plural: give one in lower case, as plural="websites"'
         )
+    if kind and not _KIND.fullmatch(kind):
+        raise ResourceError(f"{kind!r:.80} is no kind: give one word, as Website")
+    try:
+        for name, lists in (
+            ("short_names", short_names),
+            ("categories", categories),
+            ("columns", columns),
+            ("rules", rules),
+            ("selectable", selectable),
+        ):
+            check_list(name, lists)
+        for column in columns:
+            check_is("columns", column, PrinterColumn)
+        for rule in rules:
+            check_is("rules", rule, Rule)
+        if scale is not None:
+            check_is("scale", scale, ScalePaths)
+        check_is("deprecated", deprecated, str)
+    except TypeError as error:
+        raise ResourceError(str(error)) from None
     group, _, version = api_version.rpartition("/")
     options = CrdOptions(
         singular=singular,

@@ -11,7 +11,7 @@ from collections.abc import Hashable
 from typing import Any
 
 from asoreconcile.base.clock import Clock
-from asoreconcile.base.errors import check_seconds
+from asoreconcile.base.errors import check_is, check_seconds
 from asoreconcile.base.log import Logger
 from asoreconcile.base.objects import ObjectKey
 from asoreconcile.base.stop_signal import SHARE_OF_CALLS
@@ -110,7 +110,17 @@ class Controller:
         self._started = self._is_warming_up = False
 
     def watch(self, watch: Watch) -> None:
-        """Add a source: its events enqueue requests. Callable at any time: CT-8."""
+        """Add a source: its events enqueue requests. Callable at any time: CT-8.
+
+        Raises TypeError for a source without `add_handler`.
+        """
+        check_is("watch", watch, Watch)
+        source: object = watch.source
+        if not callable(getattr(source, "add_handler", None)):
+            raise TypeError(
+                f"source is {source!r:.80}: give an informer, or an object with "
+                "add_handler"
+            )
         self._sources.add(watch)
 
     def enqueue(

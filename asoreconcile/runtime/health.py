@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping
 import attrs
 
 from asoreconcile.base.clock import Clock
-from asoreconcile.base.errors import check_is
+from asoreconcile.base.errors import check_is, check_text
 from asoreconcile.base.log import Logger
 from asoreconcile.base.printable import printable
 from asoreconcile.base.signatures import check_takes
@@ -69,6 +69,7 @@ class HealthChecks:
         """Add a check. Raises ValueError if the name is taken, TypeError if the check
         cannot be called without arguments.
         """
+        check_text("name", name)
         check_takes(check, what="check")
         with self._lock:
             if name in self._checks:

@@ -477,7 +477,7 @@ class Manager:
         """
         if self._lost_lease.is_set():
             return 0.0
-        # A test's clock may stand still: the stop ends all the same.
+        # A test's clock may be stopped: the stop ends all the same.
         if self._end is not None and self._real_time() >= self._real_end:
             return 0.0
         return max(0.0, self._deadline - self._clock.monotonic())

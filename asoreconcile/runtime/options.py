@@ -12,7 +12,12 @@ import attrs
 
 from asoreconcile.base.backoff import RateLimiter, TokenBucket
 from asoreconcile.base.clock import Clock
-from asoreconcile.base.errors import check_is, check_number
+from asoreconcile.base.errors import (
+    check_choice,
+    check_is,
+    check_number,
+    check_text,
+)
 from asoreconcile.base.fencing import Fence
 from asoreconcile.base.objects import ObjectKey
 from asoreconcile.base.signatures import check_takes
@@ -56,7 +61,16 @@ class ClientOptions:
         check_number("max_retries", self.max_retries, least=0)
         if self._rate is not None:
             check_number("qps", self._rate, least=0, above=True)
-            check_number("burst", self.burst, least=1)
+        check_number("burst", self.burst, least=1)
+        check_choice(
+            "field_validation", self.field_validation, "", "Ignore", "Warn", "Strict"
+        )
+        check_is("dry_run", self.dry_run, bool)
+        if self.user_agent:
+            check_text("user_agent", self.user_agent)
+        if self.field_manager:
+            # The API server refuses each write with a longer one.
+            check_text("field_manager", self.field_manager, most=128)
 
     @property
     def _rate(self) -> float | None:
@@ -141,6 +155,7 @@ class ControllerOptions:
             check_is("throttle", self.throttle, Throttle)
         check_number("sync_timeout_seconds", self.sync_timeout_seconds, least=0)
         check_number("idle_seconds", self.idle_seconds, least=0)
+        check_is("needs_leader", self.needs_leader, bool)
 
 
 def _check_limiter(limiter: Any) -> None:

@@ -40,9 +40,11 @@ def labelled(name: str, value: str | None = None) -> Predicate:
 
     value: value of the label; None matches any value.
 
-    Raises TypeError unless name is a str.
+    Raises TypeError unless both are strings.
     """
     check_is("name", name, str)
+    if value is not None:
+        check_is("value", value, str)
     if value is None:
         return concerns(lambda entry: name in entry.labels)
     return concerns(lambda entry: entry.labels.get(name) == value)

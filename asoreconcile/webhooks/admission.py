@@ -23,6 +23,7 @@ _log = Logger(__name__)
 
 API_VERSIONS = frozenset({"admission.k8s.io/v1", "admission.k8s.io/v1beta1"})
 KIND = "AdmissionReview"
+_LEAST_CODE, _MOST_CODE = 400, 599
 
 
 @attrs.frozen
@@ -75,6 +76,11 @@ class Denied:
     warnings: tuple[str, ...] = attrs.field(
         default=(), converter=_texts, validator=_TEXTS
     )
+
+    def __attrs_post_init__(self) -> None:
+        # The API server shows another status as an error of the webhook.
+        if not _LEAST_CODE <= self.code <= _MOST_CODE:
+            raise ValueError(f"code is {self.code}: give an HTTP status, 400 to 599")
 
 
 Validate = Callable[[AdmissionRequest], Allowed | Denied]

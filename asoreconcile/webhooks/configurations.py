@@ -14,7 +14,7 @@ from typing import Literal, get_args
 
 import attrs
 
-from asoreconcile.base.errors import check_is, check_list
+from asoreconcile.base.errors import check_choice, check_is, check_list
 from asoreconcile.base.objects import JsonObject, ObjectKey
 from asoreconcile.kube.resources import ApiResource
 
@@ -44,6 +44,9 @@ def _operations(value: Iterable[AdmissionOperation]) -> tuple[AdmissionOperation
         known = ", ".join(get_args(AdmissionOperation))
         raise ValueError(f"no operations: {', '.join(map(repr, wrong))}: of {known}")
     return found
+
+
+_MOST_TIMEOUT_SECONDS = 30
 
 
 @attrs.frozen
@@ -76,6 +79,22 @@ class WebhookRules:
     object_selector: JsonObject | None = attrs.field(default=None, kw_only=True)
     match_conditions: dict[str, str] = attrs.field(factory=dict, kw_only=True)
     name: str = attrs.field(default="", kw_only=True)
+
+    def __attrs_post_init__(self) -> None:
+        # The API server would refuse the whole configuration.
+        if not self.resources:
+            raise ValueError("resources is empty: give one kind or several")
+        if not self.operations:
+            raise ValueError("operations is empty: give one or several")
+        check_choice("failure_policy", self.failure_policy, "Fail", "Ignore")
+        check_choice("match_policy", self.match_policy, "Equivalent", "Exact")
+        check_is("timeout_seconds", self.timeout_seconds, int)
+        if not 1 <= self.timeout_seconds <= _MOST_TIMEOUT_SECONDS:
+            raise ValueError(f"timeout_seconds is {self.timeout_seconds}: give 1 to 30")
+        for name in ("namespace_selector", "object_selector"):
+            if getattr(self, name) is not None:
+                check_is(name, getattr(self, name), dict)
+        check_is("match_conditions", self.match_conditions, dict)
 
 
 @attrs.frozen

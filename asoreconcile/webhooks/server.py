@@ -22,7 +22,12 @@ from pathlib import Path
 import attrs
 
 from asoreconcile.base.clock import Clock
-from asoreconcile.base.errors import AsoreconcileError, check_is, check_number
+from asoreconcile.base.errors import (
+    AsoreconcileError,
+    check_choice,
+    check_is,
+    check_number,
+)
 from asoreconcile.base.objects import GroupVersionKind, JsonObject, ObjectKey
 from asoreconcile.base.signatures import check_takes
 from asoreconcile.serving.listener import Listener
@@ -340,8 +345,9 @@ def _check_chain(chain: Sequence[Callable[..., object]], what: str) -> None:
 def webhook_path(verb: str, gvk: GroupVersionKind) -> str:
     """Return the webhook path of a kind, as in kubebuilder. Rule: WH-2.
 
-    verb: `mutate` or `validate`.
+    verb: `mutate` or `validate`. Raises ValueError for another one.
     """
+    check_choice("verb", verb, "mutate", "validate")
     group = gvk.group.replace(".", "-")
     return f"/{verb}-{group}-{gvk.version}-{gvk.kind.lower()}"
 

@@ -359,7 +359,7 @@ class LeaseElector:
         """Release the lease, trying again until `_release_until`. Rule: LE-6."""
         while (
             self._clock.monotonic() < self._release_until
-            # A test's clock may stand still.
+            # A test's clock may be stopped.
             and SystemClock.monotonic() < self._really_until
             and not self._gives_up.is_set()
         ):

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 
 import attrs
 
-from asoreconcile.base.errors import check_seconds
+from asoreconcile.base.errors import check_is, check_seconds
 from asoreconcile.base.objects import JsonObject, ObjectKey, copy_json, spec
 
 # client-go's factor.
@@ -19,6 +19,8 @@ _JITTER = 1.2
 _MIN_REQUEST_SECONDS = 1.0
 LONGEST_LEASE_SECONDS = 86_400.0
 """A longer lease would keep every replica standing by for days after a crash."""
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
+_MAX_NAME = 253
 _POD = re.compile(r"[^_]*_pod-[0-9a-f-]{36}_")
 
 
@@ -87,6 +89,15 @@ class LeaderElectionOptions:
     def __attrs_post_init__(self) -> None:
         if not self.lease:
             raise ValueError("a leader election needs the name of a lease")
+        check_is("lease", self.lease, str)
+        if len(self.lease) > _MAX_NAME or not _NAME.fullmatch(self.lease):
+            raise ValueError(
+                f"lease is {self.lease!r:.80}: give a name in lower case, as operator"
+            )
+        check_is("namespace", self.namespace, str)
+        check_is("identity", self.identity, str)
+        check_is("timing", self.timing, LeaseTiming)
+        check_is("pod_uid", self.pod_uid, str)
 
 
 @attrs.frozen
