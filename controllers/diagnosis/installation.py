@@ -6,7 +6,6 @@ Each part is read when a check first needs it, and once.
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import cached_property
 
 import attrs
 
@@ -20,6 +19,7 @@ from asoreconcile.azure.controllers.diagnosis.rights import Right
 from asoreconcile.azure.controllers.discovery import OldServerError, discover
 from asoreconcile.azure.controllers.kind_registry import resource_of
 from asoreconcile.azure.reconcile.model.conditions import find_ready
+from asoreconcile.base.lazy import computed_once
 from asoreconcile.base.objects import (
     GroupKind,
     JsonObject,
@@ -84,7 +84,7 @@ class InstallationReads:
     unlisted: dict[str, str] = attrs.field(factory=dict, init=False)
     refused: dict[str, ForbiddenError] = attrs.field(factory=dict, init=False)
 
-    @cached_property
+    @computed_once
     def deployment(self) -> JsonObject | None:
         """The operator's Deployment; unless a namespace was given, the only one of its
         name in any namespace.
@@ -100,32 +100,32 @@ class InstallationReads:
         self.names = attrs.evolve(self.names, namespace=self.elsewhere[0])
         return others[0]
 
-    @cached_property
+    @computed_once
     def runs_outside(self) -> bool:
         """Return whether objects show that an operator without a Deployment runs."""
         if self.deployment is not None or self.elsewhere:
             return False
         return any(find_ready(status(obj).get("conditions")) for obj in self.objects)
 
-    @cached_property
+    @computed_once
     def namespaces(self) -> Mapping[str, Mapping[str, str]]:
         """The annotations of the Namespaces, by name."""
         found = self.client.list_all(Selection(NAMESPACES, metadata_only=True))
         return {key_of(one).name: annotations(one) for one in found}
 
-    @cached_property
+    @computed_once
     def user(self) -> str:
         """The operator's user name, made from the service account in its Deployment."""
         named = dig(self.deployment or {}, "spec.template.spec.serviceAccountName")
         account = named or self.names.service_account
         return f"system:serviceaccount:{self.names.namespace}:{account}"
 
-    @cached_property
+    @computed_once
     def settings(self) -> JsonObject | None:
         """The Secret with the settings; None if the Secret does not exist."""
         return self.get(SECRETS, self.names.settings)
 
-    @cached_property
+    @computed_once
     def targets(self) -> Sequence[str]:
         """The namespaces that the operator works in; () for all."""
         deployment, settings = None, None
@@ -134,7 +134,7 @@ class InstallationReads:
             settings = self.settings
         return names_in(setting_of(deployment, settings, _TARGETS))
 
-    @cached_property
+    @computed_once
     def is_aso(self) -> bool:
         """True if the operator is Azure Service Operator."""
         return any(
@@ -142,17 +142,17 @@ class InstallationReads:
             for image in self.images
         )
 
-    @cached_property
+    @computed_once
     def images(self) -> Sequence[str]:
         """The images of the operator's containers."""
         return [str(one.get("image")) for one in containers_of(self.deployment)]
 
-    @cached_property
+    @computed_once
     def lease(self) -> JsonObject | None:
         """The lease of the leader election; None if no lease exists."""
         return self.get(LEASES, self.names.lease)
 
-    @cached_property
+    @computed_once
     def pods(self) -> Sequence[JsonObject]:
         """The operator's pods."""
         if self.deployment is None:
@@ -165,12 +165,12 @@ class InstallationReads:
         except NotFoundError:
             return []  # an API server without nodes, such as a sandbox's
 
-    @cached_property
+    @computed_once
     def crds(self) -> Sequence[JsonObject]:
         """All CRDs of the cluster."""
         return [*self.client.list_all(CUSTOM_RESOURCE_DEFINITIONS)]
 
-    @cached_property
+    @computed_once
     def kept(self) -> Mapping[GroupKind, KindVersion]:
         """The kinds in the form that the cluster stores."""
         try:
@@ -178,12 +178,12 @@ class InstallationReads:
         except OldServerError:
             return {}  # a finding about kinds says so
 
-    @cached_property
+    @computed_once
     def served(self) -> Sequence[KindVersion]:
         """The kinds at a version that people write, whatever form the cluster keeps."""
         return [self.catalogue.version(one.gvk) for one in self.kept.values()]
 
-    @cached_property
+    @computed_once
     def objects(self) -> Sequence[JsonObject]:
         """The objects of Azure kinds that the user may list."""
         found: list[JsonObject] = []

@@ -3,13 +3,13 @@
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from functools import cached_property
 from math import isfinite
 from typing import Any
 
 import attrs
 
 from asoreconcile.base import foreign_json, jsontext
+from asoreconcile.base.lazy import computed_once
 from asoreconcile.base.objects import JsonObject
 
 # Headers that only ARM sends, and Microsoft Graph ("request-id"). We add other ids if
@@ -37,7 +37,7 @@ class ArmResponse:
     headers: Mapping[str, str] = attrs.field(factory=dict)
     content: bytes = attrs.field(default=b"", repr=False)
 
-    @cached_property
+    @computed_once
     def document(self) -> Any:
         """The JSON in the body; None for an empty body and for the literal `null`.
 

@@ -3,7 +3,6 @@ another one.
 """
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 
 import attrs
 
@@ -26,6 +25,7 @@ from asoreconcile.azure.reconcile.sync.put_record import (
     seconds_since_put,
 )
 from asoreconcile.azure.reconcile.sync.rendering import bodies_of, rendered_again
+from asoreconcile.base.lazy import computed_once
 from asoreconcile.base.objects import JsonObject
 
 
@@ -74,7 +74,7 @@ class Intent:
         """Return whether the last PUT of this generation has left the object Ready."""
         return (self.ready or {}).get("status") == "True"
 
-    @cached_property
+    @computed_once
     def is_sync(self) -> bool:
         """True if the resource is read before it is decided to PUT.
 
@@ -85,12 +85,12 @@ class Intent:
             return False
         return reads_first(scope.patcher, self.mode, self.ready, self.last_put)
 
-    @cached_property
+    @computed_once
     def identity(self) -> ResourceIdentity:
         """The resource that the spec names. Raises as `identify`."""
         return identify(self.scope, self.owner)
 
-    @cached_property
+    @computed_once
     def rendered(self) -> RenderedSpec:
         """The body that the spec makes, rendered at the first use; reads Secrets.
         Raises ConditionError.
@@ -156,13 +156,13 @@ class SettleRequest:
     listed_at: float | None = None
     is_put_again: bool = False
 
-    @cached_property
+    @computed_once
     def is_of_put(self) -> bool:
         """True if the read shows the result of an accepted PUT."""
         accepted = self.scope.memory.accepted
         return accepted is not None or self.after is ReadAfter.OPERATION
 
-    @cached_property
+    @computed_once
     def rendered(self) -> RenderedSpec | None:
         """The body of the PUT before extensions; None if it is not known, or if there
         was no PUT.
@@ -171,7 +171,7 @@ class SettleRequest:
             return self.sent.rendered
         return rendered_again(self.scope) if self.is_of_put else None
 
-    @cached_property
+    @computed_once
     def is_outdated(self) -> bool:
         """True if the inputs have changed during the operation of the PUT."""
         if self.after is not ReadAfter.OPERATION:

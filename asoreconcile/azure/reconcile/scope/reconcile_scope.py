@@ -5,7 +5,6 @@ uses.
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime
-from functools import cached_property
 from typing import Any, Literal, cast
 
 import attrs
@@ -70,6 +69,7 @@ from asoreconcile.azure.reconcile.scope.shared_dependencies import (
 )
 from asoreconcile.azure.reconcile.state.memory import ObjectMemory
 from asoreconcile.azure.reconcile.state.read_set import ReadSet, TrackingReader
+from asoreconcile.base.lazy import computed_once
 from asoreconcile.base.log import Logger
 from asoreconcile.base.objects import GroupKind, JsonObject, ObjectKey, is_deleting
 
@@ -103,14 +103,14 @@ class ReconcileScope:
     permit: Callable[[], None] = attrs.field(default=lambda: None, init=False)
     is_attempted: bool = attrs.field(default=False, init=False)
 
-    @cached_property
+    @computed_once
     def namespace_annotations(self) -> Mapping[str, str]:
         """The Namespace's annotations that the object inherits, read once a reconcile.
         Raises RetryError while the Namespace is not cached yet.
         """
         return self.operator.namespace_annotations(self.patcher.key.namespace)
 
-    @cached_property
+    @computed_once
     def sync_period_seconds(self) -> float | None:
         """The sync period: the object's, its Namespace's or its kind's; None if there
         are no syncs.
@@ -119,7 +119,7 @@ class ReconcileScope:
         own, inherited = self.patcher.annotations, self.namespace_annotations
         return period_of(own, inherited, default) if self.has_pace else default
 
-    @cached_property
+    @computed_once
     def has_pace(self) -> bool:
         """True if an annotation of the object or its Namespace sets a sync period, a
         pause or windows.
@@ -127,14 +127,14 @@ class ReconcileScope:
         own, inherited = self.patcher.annotations, self.namespace_annotations
         return not (PACE.isdisjoint(own) and PACE.isdisjoint(inherited))
 
-    @cached_property
+    @computed_once
     def is_undecided(self) -> bool:
         """True if the object has not decided yet about a resource that may exist
         already.
         """
         return self.patcher.annotations.get(EXISTENCE) == UNDECIDED
 
-    @cached_property
+    @computed_once
     def closed(self) -> Closed | None:
         """The reason why nothing may be changed in Azure now; None if it may."""
         if not self.has_pace:
@@ -150,14 +150,14 @@ class ReconcileScope:
         """
         return None if self.closed is None else self.closed.until
 
-    @cached_property
+    @computed_once
     def asked(self) -> str:
         """The value of the annotation `reconcile-at` that this reconcile attempts, or
         "".
         """
         return "" if self.asked_wait_seconds else self._request
 
-    @cached_property
+    @computed_once
     def asked_wait_seconds(self) -> float:
         """The seconds until the present value of `reconcile-at` may be attempted; 0.0
         if there is none, or at once.
@@ -169,11 +169,11 @@ class ReconcileScope:
             return 0.0
         return max(lifted + ASKED_SECONDS - self.began, 0.0)
 
-    @cached_property
+    @computed_once
     def _request(self) -> str:
         return unhandled_request(self.patcher.annotations) if self.has_pace else ""
 
-    @cached_property
+    @computed_once
     def policy(self) -> Policy | None:
         """The reconcile policy; None if it has an unknown value.
 
@@ -182,14 +182,14 @@ class ReconcileScope:
         own, inherited = self.patcher.annotations, self.namespace_annotations
         return policy_of(own, inherited, self.operator.default_policy)
 
-    @cached_property
+    @computed_once
     def may_write(self) -> bool:
         """True if the policy allows a PUT; False if its value is unknown. Raises as
         `policy`.
         """
         return self.policy is not None and self.policy.writes
 
-    @cached_property
+    @computed_once
     def claim(self) -> ClaimRecord | None:
         """The recorded claim, with the changes that this reconcile has made
         (`recorded_claim`). Raises ConditionError `RecordKeyUnreadable`.
@@ -230,7 +230,7 @@ class ReconcileScope:
             return False
         return claim.answers is PutAnswers.NONE or self.memory.knows_answers
 
-    @cached_property
+    @computed_once
     def may_move(self) -> bool:
         """True if the spec may name another resource than the claimed one.
 
@@ -243,7 +243,7 @@ class ReconcileScope:
         is_new = claim.answers is PutAnswers.OPEN and not self.memory.was_put
         return not is_new or put != str(self.patcher.generation)
 
-    @cached_property
+    @computed_once
     def connection(self) -> Connection:
         """The connection to ARM.
 
@@ -297,7 +297,7 @@ class ReconcileScope:
         is_own = namespace == self.patcher.key.namespace and name != SETTINGS_SECRET
         return name if is_own else None
 
-    @cached_property
+    @computed_once
     def references(self) -> ReferenceResolver:
         """The resolver of the spec's references, in the object's namespace only; its
         reads are recorded.
@@ -313,7 +313,7 @@ class ReconcileScope:
             ),
         )
 
-    @cached_property
+    @computed_once
     def errors(self) -> ErrorConditions:
         """Makes conditions of the failures of ARM."""
         return ErrorConditions(
@@ -324,14 +324,14 @@ class ReconcileScope:
             lambda: self.connection.client,
         )
 
-    @cached_property
+    @computed_once
     def operations(self) -> AnnotationLroStore:
         """The store that keeps tokens of operations in the object's annotations, with
         their marks.
         """
         return AnnotationLroStore(self.patcher, self.operator.record_key)
 
-    @cached_property
+    @computed_once
     def context(self) -> ReconcileContext:
         """The context of this reconcile's extensions, which share one GET of the
         resource.
@@ -365,7 +365,7 @@ class ReconcileScope:
         chain, obj = extensions.chain(GET, kind), self.patcher.obj
         return lambda context: chain(GetRequest(context, obj))
 
-    @cached_property
+    @computed_once
     def sync_mode(self) -> SyncMode:
         """The mode in force for this object's syncs. Raises as
         `namespace_annotations`.
