@@ -14,7 +14,7 @@ from asoreconcile.base.lru import lru_cached
 Labels = Mapping[str, str]
 LabelTest = Callable[[Labels], bool]
 
-_TOKEN = re.compile(r"\s*(==|!=|[=!<>(),]|[^\s=!<>(),]+)")
+_TOKEN = re.compile(r"==|!=|[=!<>(),]|[^\s=!<>(),]+")
 _KEY = re.compile(r"([A-Za-z0-9.-]+/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?")
 _OPERATORS = ("=", "==", "!=", "<", ">", "in", "notin")

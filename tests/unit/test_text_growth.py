@@ -63,6 +63,7 @@ _MADE_ELSEWHERE = {
     "asoreconcile.base.json_size.list_start": "text before a bracket, read from its end",
     "asoreconcile.base.jsontext._sealed": "a mark of our own",
     "asoreconcile.base.printable._json_shown": "four characters each",
+    "asoreconcile.kube.conditions.check_condition": "at most 1024 characters",
     "asoreconcile.redaction.secret_registry._short_pattern": (
         "words without repetition; test_base_redaction bounds the time"
     ),
