@@ -92,6 +92,9 @@ class ArmTap:
     def list(self, path: str, api_version: str) -> Any:
         return self._client.list(path, api_version)
 
+    def post(self, *arguments: Any, **options: Any) -> Any:
+        return self._client.post(*arguments, **options)
+
     def poll(self, *arguments: Any) -> Any:
         return self._client.poll(*arguments)
 

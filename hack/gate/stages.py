@@ -127,9 +127,8 @@ LONG = (
         more={"ASORECONCILE_LONG": "1"},
     ),
     Stage(
-        *("rivals", ("hack/test", "tests/wire/test_azure_rivals.py")),
-        "two thousand lives of two objects that declare one resource",
-        more={"ASORECONCILE_RIVALS_COUNT": "2000"},
+        *("lives", ("hack/lives",)),
+        "ten thousand lives of an estate, and each crossing of two features",
     ),
     Stage("chaos", ("hack/chaos", "--count", "20"), "twenty chaos trials"),
     Stage(
