@@ -111,7 +111,7 @@ FEATURES = {
         lambda at: (Step("apply", "newgroup"), Step("rename owner", at)),
         lambda _: (Step("delete", "group"),),
     ),
-    "foreign": _done("foreign value"),
+    "spoiled": Feature(lambda _: (Step("apply", "account"), Step("spoil"))),
     "foreign-tag": _done("foreign tag"),
     "gone": _done("remove"),
     "refused": Feature(lambda _: (Step("fault", value="PUT 403 RequestDenied"),)),
@@ -177,6 +177,9 @@ def crossing(pair: Sequence[str], seed: int) -> list[Step]:
     steps = [Step("apply", "group"), Step("apply", at)]
     steps[draw.randint(1, 2) : 1] = one.begin(at)
     steps += other.begin(at)
+    if {"if-exists-fail", "if-exists-same", "observe"} & {*pair} and draw.randrange(2):
+        # A colleague was there first.
+        steps = [steps[0], Step("make", at), *other.begin(at), *steps[1:]]
     middle = [Step("apply", at), _event(draw, at), Step("time", value=str(HOUR))]
     draw.shuffle(middle)
     steps += middle

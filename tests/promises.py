@@ -29,7 +29,7 @@ from asoreconcile.base.objects import JsonObject, generation, is_deleting, uid_o
 _WAITS = {
     *("AlreadyExists", "AlreadyManaged", "DeclaredByAnother", "DeletionProtected"),
     *("OutsideMaintenanceWindow", "Paused", "AzureResourceNotFound", "PutBudgetSpent"),
-    *("WaitingForOwner", "Deleting", "NotAllowedInNamespace"),
+    *("WaitingForOwner", "ReferenceNotFound", "Deleting", "NotAllowedInNamespace"),
 }
 
 
@@ -297,7 +297,7 @@ class Promises:
                 keeps = self._policy(obj) == "skip" or self._only_reads(obj)
                 reports = self._value(obj, SYNC_MODE) == "report"
                 assert keeps or reports or self._is_closed(obj), said
-            case "WaitingForOwner":
+            case "WaitingForOwner" | "ReferenceNotFound":
                 owner = self._life.owner_of(role)
                 is_ready = owner in roles and self._is_ready(roles[owner])
                 assert not is_ready, f"{said}; {owner} is Ready"
