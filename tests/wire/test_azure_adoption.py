@@ -19,7 +19,7 @@ from asoreconcile.azure.reconcile.model.existence import (
     IF_EXISTS,
 )
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
-from asoreconcile.base.objects import ObjectKey, annotations
+from asoreconcile.base.objects import ObjectKey, annotations, finalizers
 from asoreconcile.kube.resources import NAMESPACES
 
 GROUP = resource_group()
@@ -377,6 +377,26 @@ def test_ow3_the_record_survives_a_replacement_of_the_object(world):
     )
     assert world.settle(obj)
     assert puts(world) == 2
+    world.delete(obj)
+    assert world.settle(obj) is None
+    assert len(world.requests("DELETE")) == 1
+
+
+def test_ow3_a_replaced_object_is_held_before_its_new_owner_is_there(world):
+    """Its owner was renamed in the same manifest; then it is deleted at once."""
+    obj = network()
+    world.settled(obj)
+    world.drop_rules(obj)
+    notes = dict.fromkeys(annotations(world.read(obj)))
+    meta = {"annotations": notes, "finalizers": None, "ownerReferences": None}
+    world.client.patch(
+        world.resource_for(obj),
+        ObjectKey("default", "vnet"),
+        {"metadata": meta, "spec": {"owner": {"name": "later"}}},
+    )
+    world.run_once(obj)
+    world.run_once(obj)
+    assert finalizers(world.read(obj))
     world.delete(obj)
     assert world.settle(obj) is None
     assert len(world.requests("DELETE")) == 1

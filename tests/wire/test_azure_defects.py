@@ -376,6 +376,12 @@ def test_d10_deleting_without_an_id_of_its_own_says_what_is_left_alone(world, gr
     left = arm_id(world, group)
     world.drop_rules(group)
     edit(world, group, {"metadata": {"annotations": {RESOURCE_ID: None, CLAIM: None}}})
+    world.client.patch(
+        world.resource_for(group),
+        key_of(group),
+        {"status": {"conditions": [world.ready(group)]}},
+        subresource="status",
+    )
     edit(world, group, {"spec": {"azureName": "another"}})
     world.delete(group)
     world.run(group)

@@ -34,6 +34,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
     FINALIZER,
     LATEST_RECONCILED_GENERATION,
     OPERATOR_NAMESPACE,
+    OWNER_UID,
     RESOURCE_ID,
     build_label,
 )
@@ -42,13 +43,16 @@ from asoreconcile.azure.reconcile.model.existence import annotation_of_claim
 from asoreconcile.azure.reconcile.model.owner import (
     Owner,
     owner_labels,
+    owner_target,
     require_ready,
     waiting,
     with_owner_reference,
 )
 from asoreconcile.azure.reconcile.model.placeholders import PLACEHOLDERS_ROW
 from asoreconcile.azure.reconcile.model.reach import require_in_reach
+from asoreconcile.azure.reconcile.model.standing import Act, Permit, may
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
+from asoreconcile.base.errors import RetryError
 from asoreconcile.base.objects import (
     JsonObject,
     finalizers,
@@ -80,14 +84,45 @@ def claim(scope: ReconcileScope) -> Requeue:
         if not has_finalizer(patcher.obj, FINALIZER):
             # Errors occur again in the next reconcile, on an object that is marked by
             # then and can show them.
-            with nullcontext() if is_marked else suppress(Exception):
-                meta = _metadata(scope, claiming, is_new=True)
+            try:
+                with nullcontext() if is_marked else suppress(Exception):
+                    meta = _metadata(scope, claiming, is_new=True)
+            except (ConditionError, RetryError):
+                # What it manages must not lack the finalizer while it waits.
+                meta = _held(scope)
+                if meta is None:
+                    raise
+            meta = meta or _held(scope)
         if meta is None:
             patcher.write_shared({"annotations": mark})
             return written(scope)
         meta["annotations"] |= mark
         patcher.write_shared(meta)
     return _claimed(scope)
+
+
+def _held(scope: ReconcileScope) -> JsonObject | None:
+    """Return the metadata that holds an object whose finalizer and annotations were
+    replaced, by the copy of its record in the status; None if it manages nothing.
+    """
+    patcher, claim = scope.patcher, scope.claim
+    deletes = may(scope.standing, Act.DELETE)
+    if claim is None or not patcher.version.is_arm or deletes is Permit.NO:
+        return None
+    scope.log.warning("Holding a replaced object again", armId=claim.arm_id)
+    owner = owner_target(patcher.version, patcher.obj)
+    return {
+        "finalizers": [*dict.fromkeys((*finalizers(patcher.obj), FINALIZER))],
+        "annotations": {
+            RESOURCE_ID: claim.arm_id,
+            **claim.notes(patcher.obj, scope.operator.record_key()),
+        },
+        # Of no owner: the present one is named once it is known (`owner_change`).
+        "labels": {} if owner is None else {OWNER_UID: _LOST},
+    }
+
+
+_LOST = "lost"
 
 
 def _claimed(scope: ReconcileScope) -> Requeue:
