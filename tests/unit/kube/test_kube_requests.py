@@ -173,9 +173,6 @@ class Refusing:
     def renew_credential(self):
         return True
 
-    def close(self):
-        """There is no connection."""
-
 
 def test_a_credential_is_renewed_once_for_a_request():
     transport = Refusing()
