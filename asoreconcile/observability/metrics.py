@@ -9,6 +9,7 @@ Thread-safe.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
+from contextlib import suppress
 from functools import partial
 
 import attrs
@@ -210,6 +211,9 @@ class RuntimeMetrics:
         self._queue_seconds.forget(name, name)
         self._work_seconds.forget(name, name)
         self._controllers.forget(name)
+        for family in (self._held, self._held_seconds):
+            with suppress(KeyError):
+                family.remove(name)
 
     def forget_host(self, host: str) -> None:
         """Drop all series of an API server that is not used any more."""

@@ -1,6 +1,7 @@
 """The metric families of controllers, by controller-runtime's names."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
@@ -107,4 +108,5 @@ class ReconcileFamilies:
             (self.active, (name,)),
         ]
         for family, labels in gone:
-            family.remove(*labels)
+            with suppress(KeyError):  # forgotten before
+                family.remove(*labels)

@@ -142,6 +142,7 @@ def test_mg12_an_informer_ends_with_its_last_controller(app):
     app.remove(one)
     app.cached.list(CONFIG_MAPS)
     app.remove(two)
+    assert app.remove(two) == []
     with pytest.raises(NotCachedError):
         app.cached.list(CONFIG_MAPS)
     app.cached.list(SECRETS)
