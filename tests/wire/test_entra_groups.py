@@ -341,10 +341,12 @@ def test_of_two_objects_the_one_that_claims_first_manages_the_group(
     assert len(graph.groups()) == 1
 
 
-@pytest.mark.parametrize("other", ["waits", "only reads", "another group"])
+@pytest.mark.parametrize("other", ["waits", "fail", "only reads", "another group"])
 def test_a_deleted_object_hands_its_group_over(world, graph, other):
     """It goes to the object of the namespace that would adopt the group."""
     manager, heir = group("one"), group("two")
+    if other == "fail":  # by agreement
+        heir["metadata"]["annotations"][IF_EXISTS] = "fail"
     if other == "only reads":
         heir["metadata"]["annotations"][RECONCILE_POLICY] = "skip"
     if other == "another group":
@@ -354,13 +356,16 @@ def test_a_deleted_object_hands_its_group_over(world, graph, other):
     world.apply(heir)
     world.run(heir)
     world.delete(manager)
-    world.settle(manager)
-    is_waiting = other == "waits"
+    world.run(manager)
+    is_waiting = other in {"waits", "fail"}
     assert (made in graph.groups()) is is_waiting
     if is_waiting:
+        assert world.ready(manager)["reason"] == "HandingOver"
         world.settle(heir)
         assert list(graph.groups()) == [made]
         assert noted(world, heir) == made
+    assert world.settle(manager) is None
+    assert (made in graph.groups()) is is_waiting
     told = {one[0] for one in world.events if one[2] == "TakesOver"}
     assert told == ({"two"} if is_waiting else set())
 
@@ -390,9 +395,9 @@ def test_a_hand_over_of_a_group_that_is_cut_off_is_done_again(world, graph, end)
     ):
         world.run(manager)
     world.restart()
-    world.run(heir)
-    assert world.read(manager) is None or world.settle(manager) is None
+    world.run(manager)
     world.settle(heir)
+    assert world.settle(manager) is None
     assert list(graph.groups()) == [made]
     assert noted(world, heir) == made
 

@@ -41,11 +41,16 @@ from asoreconcile.azure.entra.memberships import Linked, make_linked
 from asoreconcile.azure.graph.client import GraphClient, is_absent, is_taken
 from asoreconcile.azure.middleware.requests import Export
 from asoreconcile.azure.non_arm.extension_points import require_permission
-from asoreconcile.azure.non_arm.hand_over import heir_of, report_heir
+from asoreconcile.azure.non_arm.hand_over import heir_of
 from asoreconcile.azure.reconcile.exports.export_plan import merged
 from asoreconcile.azure.reconcile.exports.export_writer import read as read_target
 from asoreconcile.azure.reconcile.exports.export_writer import write
-from asoreconcile.azure.reconcile.identity.duplicates import require_sole
+from asoreconcile.azure.reconcile.identity.duplicates import (
+    Rival,
+    require_sole,
+    rivals_of,
+    yields_to,
+)
 from asoreconcile.azure.reconcile.identity.recorded_claim import accept_claim
 from asoreconcile.azure.reconcile.model.annotation_bounds import annotations
 from asoreconcile.azure.reconcile.model.annotations import (
@@ -71,6 +76,8 @@ from asoreconcile.azure.reconcile.model.existence import (
 )
 from asoreconcile.azure.reconcile.model.external_deletion import RECREATED
 from asoreconcile.azure.reconcile.model.instructions import CREDENTIAL_FROM_ROW
+from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
+from asoreconcile.azure.reconcile.policies.hand_over import hand_over, report_taken_over
 from asoreconcile.azure.reconcile.policies.sole_manager import rivals_before_delete
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.base.objects import (
@@ -242,6 +249,10 @@ def _is_adopted(scope: ReconcileScope, entry: JsonObject) -> bool:
             patcher.record({EXISTENCE: CREATED_HERE})
         return True
     choice = stated_policy(patcher.annotations, scope.namespace_annotations)
+    uid = uid_of(patcher.obj)
+    rivals = rivals_of(scope.operator, patcher.obj, str(entry["id"]))
+    if any(yields_to(one, uid, scope.claim) for one in rivals):
+        choice = IfExists.ADOPT  # its manager has agreed
     what = f"the {desired.noun} {entry['id']}"
     found: Sequence[str] = ()
     if choice is IfExists.ADOPT_IF_SAME:
@@ -352,12 +363,11 @@ def _delete(scope: ReconcileScope, graph: GraphClient, entry_id: str) -> None:
             "first, manages it"
         )
         scope.event("Warning", "NotDeletedInAzure", text)
+        report_taken_over(scope, manager)
         return
     if heir := heir_of(scope, lambda _, other: _declares(scope, entry_id, other)):
-        report_heir(scope, heir)
-        text = f"the {of.noun} {entry_id} is left in Entra: {key_of(heir)} declares it"
-        scope.event("Normal", "NotDeletedInAzure", f"{text} too, and takes it over")
-        return
+        node = ObjectReference(scope.patcher.version.group_kind, key_of(heir))
+        hand_over(scope, Rival(node, heir, None))
     scope.log.info("Deleting in Entra", type=of.noun, id=entry_id)
     try:
         graph.delete(of, entry_id)
@@ -379,7 +389,8 @@ def _declares(scope: ReconcileScope, entry_id: str, other: JsonObject) -> bool:
     takes = wanted.adopts and not wanted.is_only_read
     return (
         takes
-        and choice in {None, IfExists.ADOPT}
+        and choice
+        is not IfExists.OBSERVE  # the others are not asked: it is handed over
         and wanted.search == have.search
         and CREDENTIAL_FROM_ROW.text(theirs) == CREDENTIAL_FROM_ROW.text(mine)
     )

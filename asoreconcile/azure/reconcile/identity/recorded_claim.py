@@ -224,6 +224,10 @@ def accept_claim(scope: ReconcileScope, arm_id: str) -> dict[str, str]:
     before, noted = scope.claim, scope.patcher.annotations
     if before is None or not ids.same(before.arm_id, arm_id):
         before = new_claim(arm_id, scope.operator.clock.now(), PutAnswers.ACCEPTED)
+        if not scope.patcher.version.is_arm:  # its id is known only now
+            rivals = rivals_of(scope.operator, scope.patcher.obj, arm_id)
+            lost, latest = _taken_over(scope, arm_id, rivals)
+            before = attrs.evolve(before.later_than(latest), facts=lost)
     facts = ClaimFacts(over=before.facts.over)
     after = attrs.evolve(before, answers=PutAnswers.ACCEPTED, facts=facts)
     # They also differ if the previous key has made their marks.

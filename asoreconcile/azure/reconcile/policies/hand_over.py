@@ -8,6 +8,7 @@ manages the resource, or if its own credential reads it. Blocking. Rule: D22.
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from typing import NoReturn
 
 from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.arm.credentials import CredentialError
@@ -61,7 +62,7 @@ def why_handed_over(
     """
     patcher, arm_id = scope.patcher, scope.patcher.arm_id
     if manager is not None:
-        _report_taken_over(scope, manager)
+        report_taken_over(scope, manager)
         return f"{arm_id} is left in Azure: {manager.node} manages it"
     live = [one for one in rivals if not one.is_leaving]
     namespace = patcher.key.namespace
@@ -71,7 +72,7 @@ def why_handed_over(
         return f"{arm_id} is left in Azure: {heir and heir.node} declares it too"
     heir = heir_among(namespace, here)
     if heir is not None:
-        _hand_over(scope, heir)
+        hand_over(scope, heir)
     _require_no_owner(scope)
     for one in live:
         if one.node.key.namespace != namespace:
@@ -79,7 +80,8 @@ def why_handed_over(
     return ""
 
 
-def _report_taken_over(scope: ReconcileScope, manager: Rival) -> None:
+def report_taken_over(scope: ReconcileScope, manager: Rival) -> None:
+    """Record an event at the object that has taken over from the deleted one."""
     patcher = scope.patcher
     if has_taken_over(manager, uid_of(patcher.obj), scope.claim):
         kind = patcher.version.gvk.kind
@@ -89,7 +91,7 @@ def _report_taken_over(scope: ReconcileScope, manager: Rival) -> None:
         )
 
 
-def _hand_over(scope: ReconcileScope, heir: Rival) -> None:
+def hand_over(scope: ReconcileScope, heir: Rival) -> NoReturn:
     """Agree to hand over, and wait. Raises ConditionError `HandingOver`."""
     operator, patcher = scope.operator, scope.patcher
     # Its events wake this object, and this object's agreement wakes it.
