@@ -81,7 +81,7 @@ _PROBLEMS = {
     DRIFTED: "Drift",
     EXPORT_FAILED: "FetchFailed",
     SECRETS_UNCHECKED: "NoPolicy",
-    TAKEN_LAST: "HeldTheProcess",
+    TAKEN_LAST: "Suspect",
 }
 # Small, and used by others.
 _KEPT = frozenset({"conditions", "id", "name", "type", "provisioningState"})
