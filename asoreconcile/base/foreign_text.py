@@ -57,4 +57,4 @@ class LengthBound:
 
 
 NAME = LengthBound("a name", 260)
-"""A name of any sort; the longest of Azure's have 260 characters."""
+"""A name of any sort; the longest that a cloud has known have 260 characters."""

@@ -12,11 +12,15 @@ from asoreconcile.kube.config import load
 from asoreconcile.kube.errors import (
     AlreadyExistsError,
     ApiError,
+    ApiServerError,
+    BadRequestError,
     ConflictError,
     ExpiredError,
     ForbiddenError,
     InvalidError,
+    MethodNotAllowedError,
     NotFoundError,
+    TooLargeError,
     TooManyRequestsError,
     TransportError,
     UnauthorizedError,
@@ -290,16 +294,20 @@ def test_names_that_urls_must_quote_stay_one_name(server, client):
 @pytest.mark.parametrize(
     ("status", "reason", "kind"),
     [
+        (400, "BadRequest", BadRequestError),
         (401, "Unauthorized", UnauthorizedError),
         (403, "Forbidden", ForbiddenError),
         (404, "NotFound", NotFoundError),
+        (405, "MethodNotAllowed", MethodNotAllowedError),
         (409, "Conflict", ConflictError),
         (409, "AlreadyExists", AlreadyExistsError),
         (410, "Expired", ExpiredError),
+        (413, "RequestEntityTooLarge", TooLargeError),
+        (418, "Teapot", ApiError),
         (422, "Invalid", InvalidError),
         (429, "TooManyRequests", TooManyRequestsError),
-        (500, "InternalError", ApiError),
-        (503, "ServiceUnavailable", ApiError),
+        (500, "InternalError", ApiServerError),
+        (503, "ServiceUnavailable", ApiServerError),
     ],
 )
 def test_refusals_are_typed(server, client, status, reason, kind):
