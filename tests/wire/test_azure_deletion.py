@@ -148,6 +148,26 @@ def test_r5_10_a_404_is_repeated_while_our_put_may_still_make_it(
     assert list(world.azure.resources()) == [group_id(world)]
 
 
+def test_r5_10_one_more_404_after_our_put_has_ended_is_repeated(world):
+    """What the operation has made may not be shown at once."""
+    obj = virtual_network()
+    world.apply(obj)
+    world.run(obj)
+    world.delete(obj)
+    for method in ("GET", "DELETE"):
+        world.azure.faults.answer(
+            method, "virtualNetworks/vnet$", 404, code="ResourceNotFound", times=30
+        )
+    while not any("vnet" in one for one in world.azure.resources()):
+        world.clock.advance(world.run(obj).requeue_after_seconds)
+    for _ in range(2):
+        world.clock.advance(world.run(obj).requeue_after_seconds / 2)
+    assert world.read(obj) is not None
+    world.azure.faults.clear()
+    assert world.settle(obj) is None
+    assert list(world.azure.resources()) == [group_id(world)]
+
+
 def group_id(world):
     return f"/subscriptions/{world.azure.subscription_id}/resourceGroups/rg"
 

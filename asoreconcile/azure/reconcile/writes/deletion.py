@@ -46,10 +46,12 @@ from asoreconcile.azure.reconcile.writes.sending import send_delete
 class PerhapsGone:
     """The part of the memory about answers in doubt. since: time of the first 404 with
     an unknown code to a DELETE, in monotonic seconds; None if the last DELETE was
-    answered otherwise.
+    answered otherwise. is_after_operation: whether it is the end of a PUT's operation
+    in place of such an answer: its resource may not be shown yet.
     """
 
     since: float | None = None
+    is_after_operation: bool = False
 
 
 def delete(scope: ReconcileScope) -> ReconcileOutcome:
@@ -89,6 +91,8 @@ def _deleted(intent: DeleteIntent) -> ReconcileOutcome:
             return _repeated_after(scope, running, now=now)
         was_seen = scope.context.read is not None and not scope.context.is_known_absent
         is_lost = scope.standing is Standing.PERHAPS and not was_seen
+        # An operation that has ended may not be shown everywhere yet.
+        is_lost = is_lost or scope.memory.part(PerhapsGone).is_after_operation
         # Azure may still carry out a PUT whose answer was lost.
         if is_lost and (left := seconds_until_believed(scope.memory, now)) > 0:
             return Requeue(left)
@@ -139,6 +143,8 @@ def _repeated_after(scope: ReconcileScope, put: Token, *, now: float) -> Requeue
         memory.poll = PollState(outcome.progress, now + outcome.delay_seconds)
         return Requeue(outcome.delay_seconds)
     memory.accepted = None
+    # The next answer that nothing is there counts only if it is repeated.
+    memory.keep(PerhapsGone(now, is_after_operation=True))
     clear_token(scope.patcher, memory)
     return Requeue()
 
