@@ -380,7 +380,7 @@ def test_an_owner_object_can_be_replaced_by_another_of_the_same_id(world):
     assert world.requests("DELETE") == []
 
 
-def test_a_child_is_kept_by_its_new_owner_before_that_one_has_an_id(world):
+def test_ow13_a_child_is_kept_by_its_new_owner_before_that_one_has_an_id(world):
     network = world.settled(virtual_network())
     other = resource_group("other", azureName="rg")
     world.apply(other)
@@ -427,7 +427,7 @@ def dumped(world, name, **meta):
 
 
 @pytest.mark.parametrize("form", ["this version's", "an earlier version's"])
-def test_a_copied_manifest_is_a_new_object(world, form):
+def test_ow12_a_copied_manifest_is_a_new_object(world, form):
     network = world.settled(virtual_network())
     token = annotations(world.read(network))[CLAIM]
     running = {POLLER_ID: PUT_POLLER, POLLER_TOKEN: "{}", CLAIM: token}

@@ -159,7 +159,7 @@ def test_the_deletion_of_who_waits_leaves_the_resource(world, pair):
 
 
 @pytest.mark.parametrize("policy", ["adopt", "fail", "adopt-if-same"])
-def test_a_deleted_object_hands_over_before_it_goes(world, pair, policy):
+def test_ow11_a_deleted_object_hands_over_before_it_goes(world, pair, policy):
     """By agreement: the heir is not asked what it does with a resource that exists."""
     manager, waiting = pair
     world.settle(manager)
@@ -362,7 +362,9 @@ def test_before_a_delete_the_policy_of_another_namespace_is_read(
 
 
 @pytest.mark.parametrize("code", [401, 403, 404])
-def test_a_stranger_that_cannot_read_the_resource_holds_no_deletion(world, pair, code):
+def test_ow11_a_stranger_that_cannot_read_the_resource_holds_no_deletion(
+    world, pair, code
+):
     manager, _ = pair
     world.delete(pair[1])
     world.settle(manager)

@@ -123,7 +123,7 @@ MATRIX = {
 
 @pytest.mark.parametrize("standing", Standing)
 @pytest.mark.parametrize("act", Act)
-def test_each_standing_permits_each_act_as_the_table_says(standing, act):
+def test_ow10_each_standing_permits_each_act_as_the_table_says(standing, act):
     assert may(standing, act) is MATRIX[standing][[*Act].index(act)]
 
 
