@@ -100,9 +100,15 @@ class Promises:
         choice = self._value(obj, IF_EXISTS)
         has_written = uid in self._accepted.get(id_, ())
         is_there = id_ in have
-        if is_there and not has_written and choice in {"fail", "observe"}:
-            self._break(f"{what}, which was there, with if-exists {choice}")
         manager = self._manager.get(id_)
+        # A manager that is deleted hands over by agreement.
+        is_handed_over = any(
+            uid_of(found) == manager and is_deleting(found)
+            for found in self._life.roles().values()
+        )
+        is_asked = is_there and not has_written and not is_handed_over
+        if is_asked and choice in {"fail", "observe"}:
+            self._break(f"{what}, which was there, with if-exists {choice}")
         for other, found in self._life.roles().items():
             if (
                 is_there
