@@ -59,14 +59,16 @@ def plan_lookups(
 ) -> FindLookups:
     """Return the lookups for the objects of a call.
 
-    reads: reads the status from Azure if a manifest lacks it.
+    reads: reads the status from Azure if a manifest lacks it, or a cluster is given.
     choice: the cluster to read Secrets from that are not among the objects; None reads
     no cluster.
     """
     view = ManifestObjects(builtin(), objects)
 
     def status_in_azure(obj: JsonObject) -> JsonObject:
-        if stated := status(obj):
+        # A password of the cluster goes to an address that Azure states, and to none of
+        # a manifest, which may be a stranger's.
+        if choice is None and (stated := status(obj)):
             return stated
         version = builtin().version(gvk_of(obj))
         arm_id = resolution.arm_id_of(version, obj)

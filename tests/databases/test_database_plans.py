@@ -341,9 +341,18 @@ def test_azure_says_where_a_server_of_a_manifest_is(azure, postgresql_only):
 
 
 def test_a_cluster_has_the_administrator_s_password(
-    postgresql_only, tmp_path, monkeypatch
+    azure, postgresql_only, tmp_path, monkeypatch
 ):
+    """It is sent to the server that Azure names, and not to that of a status."""
     objects = manifests(postgresql_only, "plan_same", roles=["plan_readers"])
+    server = next(one for one in objects if "status" in one)
+    found = dict(server["status"])
+    server["status"] = {"fullyQualifiedDomainName": "stranger.example.com:1"}
+    azure.seed(
+        f"/subscriptions/{azure.subscription_id}/resourceGroups/rg/providers/"
+        "Microsoft.DBforPostgreSQL/flexibleServers/server",
+        {"location": "westeurope", "properties": found},
+    )
     with kube_server() as (kube, client):
         kube.write_kubeconfig(tmp_path / "kubeconfig")
         monkeypatch.setenv("KUBECONFIG", str(tmp_path / "kubeconfig"))
