@@ -5,6 +5,7 @@ from collections import Counter
 import attrs
 import pytest
 from world import (
+    RECORD_KEY,
     SYNC_SECONDS,
     World,
     postgres_server,
@@ -19,6 +20,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
     IGNORE_FIELDS,
     RECONCILE_POLICY,
 )
+from asoreconcile.azure.reconcile.model.claim_record import claim_of
 from asoreconcile.azure.reconcile.model.drift_baseline import OBSERVED, loads
 from asoreconcile.azure.reconcile.model.sync_mode import (
     SYNC_MODE,
@@ -337,7 +339,14 @@ class _Many:
 
     def get(self, key):
         obj = copy_json(self._obj)
+        claim = claim_of(obj, lambda: RECORD_KEY)
         obj["metadata"] |= {"namespace": key.namespace, "uid": f"uid-{key.namespace}"}
+        # Each has recorded a claim of its own.
+        own = claim.notes(obj, RECORD_KEY)
+        obj["metadata"]["annotations"] |= own
+        for condition in obj["status"]["conditions"]:
+            if condition["type"] == "Claim":
+                condition["message"] = "\n".join(own.values())
         return obj
 
 
