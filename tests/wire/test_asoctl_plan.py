@@ -162,8 +162,8 @@ def test_ow6_a_plan_names_the_children_that_stand_against_a_recreation(azure):
         "spec": {"owner": {"name": "net"}, "addressPrefix": "10.0.1.0/24"},
     }
     _, made, _ = planned(group(), moved, ours)
-    _, _, named = made["why"].partition("declares what is in it: ")
-    assert named == f"{subnets}/theirs"
+    _, _, named = made["why"].partition("it would be lost with it: ")
+    assert named == f"{subnets}/theirs (no object of this cluster declares it)"
 
 
 def test_what_azure_never_shows_is_not_compared_and_said(azure):

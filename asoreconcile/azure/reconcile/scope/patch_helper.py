@@ -433,22 +433,27 @@ class PatchHelper:
         shown["conditions"] = [*rest, after, *ready]
 
     def _write_status(self) -> None:
-        stored, known = status(self.stored), status(self.obj)
-        has_copy = any(map(is_claim, self.status.get("conditions") or ()))
-        if has_copy or dumps(known) != dumps(self.status):
+        if any(map(is_claim, self.status.get("conditions") or ())):
             self._show_claim(self.status)
-        wanted = self._form.status({**self.obj, "status": self.status})
-        # Nearly always nothing differs; comparing the texts is ten times as fast.
-        if dumps(stored) == dumps(wanted):
+        if self._status_change() is None:
             return
-        change = merge_patch({"status": stored}, {"status": wanted})
-        if change is not None:
+        self._show_claim(self.status)
+        if (change := self._status_change()) is not None:
             known = {
                 "uid": uid_of(self.obj),
                 "resourceVersion": resource_version(self.obj),
             }
             self._patch({"metadata": known, **change}, subresource="status")
             self._known_status = status(self.stored)
+
+    def _status_change(self) -> JsonObject | None:
+        """Return the patch to the working status; None if nothing differs."""
+        stored = status(self.stored)
+        wanted = self._form.status({**self.obj, "status": self.status})
+        # Nearly always nothing differs; comparing the texts is ten times as fast.
+        if dumps(stored) == dumps(wanted):
+            return None
+        return merge_patch({"status": stored}, {"status": wanted})
 
     def _live(self) -> JsonObject:
         """Return the object from the API server.
