@@ -768,7 +768,7 @@ def test_missing_permissions_are_told_with_what_to_grant(world, graph, known):
     world.apply(group(description="new"))
     world.run(group())
     ready = world.ready(group())
-    assert ready["reason"] == "Authorization_RequestDenied"
+    assert ready["reason"] == "AuthorizationRequestDenied"
     assert "Group.ReadWrite.All" in ready["message"]
     warned = [e[3] for e in world.events if e[1] == "Warning"]
     assert "aso-controller-settings" in warned[-1]

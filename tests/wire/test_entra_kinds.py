@@ -265,7 +265,7 @@ def test_missing_permissions_are_told_with_what_to_grant(world, graph, case):
     world.apply(case.obj())
     world.run(case.obj())
     ready = world.ready(case.obj())
-    assert ready["reason"] == "Authorization_RequestDenied"
+    assert ready["reason"] == "AuthorizationRequestDenied"
     assert "Application.ReadWrite.All" in ready["message"]
 
 

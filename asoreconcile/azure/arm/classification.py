@@ -53,9 +53,10 @@ def condition_reason(code: str) -> str:
     """Return the reason of a condition that an error code becomes: a CamelCase word;
     `UnknownError` for any other code.
 
-    The code may come from a proxy, or quote a part of the request.
+    The code may come from a proxy, or quote a part of the request. Graph writes
+    underscores between words.
     """
-    word = code[:1].upper() + code[1:]
+    word = (code[:1].upper() + code[1:]).replace("_", "")
     return word if _WORD.fullmatch(word) else UNKNOWN_CODE
 
 

@@ -22,6 +22,7 @@ from asoreconcile.azure.reconcile.state.sync_schedule import (
     seconds_until_missed_sync,
     seconds_until_sync,
 )
+from asoreconcile.base.errors import RetryError
 from asoreconcile.base.objects import generation, uid_of
 
 
@@ -136,10 +137,8 @@ def _facts(
     waits: bool = False,
 ) -> LookFacts:
     now, opening = scope.operator.clock.now(), None
-    # Only few objects have windows; the others need no Namespace here.
-    if (waits or scope.patcher.has_condition(DRIFTED)) and scope.opens is not None:
-        is_reported = scope.sync_mode is SyncMode.REPORT
-        opening = None if is_reported else max((scope.opens - now).total_seconds(), 1.0)
+    if waits or scope.patcher.has_condition(DRIFTED):
+        opening = _opening(scope, now)
     return LookFacts(
         sync=sync,
         failure=failure,
@@ -149,6 +148,17 @@ def _facts(
         renewal=_renewal(scope, now),
         asked=scope.asked_wait_seconds or None,
     )
+
+
+def _opening(scope: ReconcileScope, now: datetime) -> float | None:
+    try:
+        # Only few objects have windows; the others need no Namespace here.
+        if scope.opens is None or scope.sync_mode is SyncMode.REPORT:
+            return None
+        return max((scope.opens - now).total_seconds(), 1.0)
+    # The Namespace cannot be read, which is the failure that is shown.
+    except (ConditionError, RetryError):
+        return None
 
 
 def _seconds_of_fight(scope: ReconcileScope) -> float | None:

@@ -171,7 +171,9 @@ class ReconcileScope:
 
     @computed_once
     def _request(self) -> str:
-        return unhandled_request(self.patcher.annotations) if self.has_pace else ""
+        # Without the Namespace, which may be what cannot be read.
+        own = self.patcher.annotations
+        return "" if PACE.isdisjoint(own) else unhandled_request(own)
 
     @computed_once
     def policy(self) -> Policy | None:

@@ -443,6 +443,7 @@ def test_l14_only_an_id_of_the_same_type_is_ever_rejected(segments):
     [
         ("ResourceNotFound", "ResourceNotFound"),
         ("badRequest", "BadRequest"),
+        ("Authorization_RequestDenied", "AuthorizationRequestDenied"),
         ("429", "UnknownError"),
         ("two words", "UnknownError"),
         ("line\nbreak", "UnknownError"),
