@@ -97,6 +97,11 @@ class Life:
         self._rest()
         self._wind_down()
 
+    @property
+    def has_read_faults(self) -> bool:
+        """Return whether Azure was to refuse a read in this life."""
+        return any(one.startswith("fault = GET") for one in self.story)
+
     # The estate.
 
     def manifest(self, role: str) -> JsonObject:

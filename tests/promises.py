@@ -139,8 +139,12 @@ class Promises:
             is_other = not is_deleting(found) or declared != id_
             if is_within and same_space and is_other and self._is_protected(found):
                 self._break(f"{what}, and {other} is protected")
+            # From another Namespace, an object that never wrote needs a read of the id,
+            # which a fault may refuse.
+            has_read = same_space or not self._life.has_read_faults
             if (
                 declared == id_
+                and (has_read or uid_of(found) in self._accepted.get(id_, ()))
                 and uid_of(found) != uid
                 and not is_deleting(found)
                 and self._policy(found) != "skip"
