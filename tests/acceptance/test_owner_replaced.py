@@ -9,6 +9,8 @@ from asoreconcile.azure.reconcile.model.annotations import (
     OWNER_UID,
     RECONCILE_POLICY,
 )
+from asoreconcile.azure.reconcile.model.conditions import ready_of
+from asoreconcile.azure.reconcile.policies.hand_over import HANDING_OVER
 from asoreconcile.base.objects import annotations, labels, owner_references, uid_of
 from asoreconcile.kube.errors import InvalidError
 
@@ -34,23 +36,29 @@ def test_k1_a_child_outlives_the_object_of_its_owner(tmp_path):
         operation.wait_for(network, lambda found: "id" not in found["status"])
         operation.apply(network)
         uid = uid_of(operation.read(new))
-        named = operation.wait_for(
-            network, lambda found: labels(found).get(OWNER_UID) == uid
+        # The former owner stays named beside the new one until that one manages.
+        both = {uid, uid_of(operation.read(old))}
+        named = operation.wait_for(network, lambda found: owners(found) == both)
+        operation.wait_for(
+            network, lambda found: ALLOW_OWNER_CHANGE not in annotations(found)
         )
-        assert [one["uid"] for one in owner_references(named)] == [uid]
-        operation.wait_ready(network)
-        assert ALLOW_OWNER_CHANGE not in annotations(operation.read(network))
-        annotate(operation, old, RECONCILE_POLICY, "detach-on-delete")
         operation.delete(old)
-        operation.wait_gone(old)
+        operation.wait_for(old, lambda found: ready_of(found)["reason"] == HANDING_OVER)
         annotate(operation, new, RECONCILE_POLICY, "manage")
+        operation.wait_gone(old)
         operation.wait_ready(new)
         # A collected child would not come to Ready at another generation.
         network["spec"]["tags"] = {"team": "red"}
         operation.apply(network)
         assert uid_of(operation.wait_ready(network)) == uid_of(named)
+        operation.wait_for(network, lambda found: owners(found) == {uid})
+        assert labels(operation.read(network))[OWNER_UID] == uid
         assert operation.requests("DELETE") == []
         assert operation.azure.resources().keys() == before.keys()
+
+
+def owners(obj):
+    return {one["uid"] for one in owner_references(obj)}
 
 
 def annotate(operation, obj, name, value):

@@ -1,8 +1,9 @@
 """The decision whether an object takes over a resource that exists already. Pure.
 
-The annotation `asoreconcile/if-exists` is decided once. Until then the operator's own
-annotation `asoreconcile/existence` says `undecided`; it is written with the claim, so
-that an object that was claimed earlier need not decide. Rule: OW-3.
+The annotation `asoreconcile/if-exists` is asked before each PUT until Azure has
+accepted one. Until then the operator's own annotation `asoreconcile/existence` says
+`undecided`; it is written with the claim. An object that manages its resource is not
+asked (`standing`). Rule: OW-3.
 """
 
 from collections.abc import Mapping
