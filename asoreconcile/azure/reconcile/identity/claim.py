@@ -88,7 +88,7 @@ def claim(scope: ReconcileScope) -> Requeue:
                 with nullcontext() if is_marked else suppress(Exception):
                     meta = _metadata(scope, claiming, is_new=True)
             except (ConditionError, RetryError):
-                # What it manages must not lack the finalizer while it waits.
+                # A resource that it manages needs the finalizer while it waits.
                 meta = _held(scope)
                 if meta is None:
                     raise

@@ -277,7 +277,7 @@ def _manager(
 def has_taken_over(rival: Rival, uid: str, claim: ClaimRecord | None) -> bool:
     """Return whether a rival has taken the id over from an object. Pure.
 
-    uid, claim: of the object.
+    uid, claim: uid and recorded claim of the object.
     """
     if rival.claim is None or uid not in rival.facts.over:
         return False
@@ -289,7 +289,7 @@ def yields_to(rival: Rival, uid: str, claim: ClaimRecord | None) -> bool:
     """Return whether a rival does not keep an object from the id: it hands over to the
     object, or has let go. Pure.
 
-    uid, claim: of the object.
+    uid, claim: uid and recorded claim of the object.
     """
     is_giving = rival.is_leaving and rival.facts.heir == uid
     return is_giving or (claim is not None and uid_of(rival.obj) in claim.facts.over)

@@ -1,6 +1,6 @@
 """Changes the owner of an object to another one of the same Azure id: a rename.
 
-The child carries the reference to the new owner beside the former one as soon as the
+The child carries the reference to the new owner next to the former one as soon as the
 new one exists, so that the garbage collector keeps the child whichever of them goes
 first. The former reference goes once the new owner manages its resource.
 """
@@ -49,7 +49,7 @@ def written(scope: ReconcileScope) -> Requeue:
 
 
 def name_beside(scope: ReconcileScope) -> Requeue | None:
-    """Write the reference to the owner that the spec names beside the former one.
+    """Write the reference to the owner that the spec names next to the former one.
 
     The new owner need not have an id yet. Return None if nothing is to be written.
     Raises ConditionError `Failed` if the ARM id differs under this owner.
@@ -63,7 +63,7 @@ def name_beside(scope: ReconcileScope) -> Requeue | None:
         return None
     if annotations(_object(new)).get(RESOURCE_ID) and patcher.version.is_arm:
         identify(scope, scope.owner())  # an owner of another id is refused
-    scope.log.info("Naming the new owner beside the former one")
+    scope.log.info("Naming the new owner next to the former one")
     patcher.write_shared({"ownerReferences": with_owner_reference([*references], new)})
     return written(scope)
 
@@ -73,7 +73,7 @@ def restore_owner(scope: ReconcileScope, owner: Owner | None) -> Requeue | None:
 
     The spec may name another object now, or another object may have taken the owner's
     name. Return None if the owner is the same, or while the former owner must stay
-    named beside it.
+    named, too.
 
     The reference is written before any request to Azure, so that the garbage collector
     knows the owner. Raises ConditionError `Failed` if the ARM id differs under this

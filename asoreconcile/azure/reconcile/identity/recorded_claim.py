@@ -248,7 +248,7 @@ def close_claim(scope: ReconcileScope) -> None:
     if before is None or before.answers is not PutAnswers.OPEN:
         return
     if scope.memory.knows_answers:
-        # What is made from now on is not the work of a PUT that was refused.
+        # A resource that appears from now on is not the work of a refused PUT.
         facts = attrs.evolve(before.facts, was_absent=False)
         after = attrs.evolve(before, answers=PutAnswers.NONE, facts=facts)
         scope.patcher.write_shared({"annotations": _noted(scope, after)})

@@ -32,7 +32,7 @@ class RecreationPlan:
     arm_ids: tuple[str, ...]
 
     def dumps(self, uid: str, key: RecordKey) -> str:
-        """Return the annotation's value. uid: of the recreated object."""
+        """Return the annotation's value. uid: uid of the recreated object."""
         at = self.at.astimezone(UTC).isoformat(timespec="seconds")
         found = {"at": at, "ids": [*self.arm_ids]}
         body = jsontext.dumps(found).decode()
@@ -43,7 +43,7 @@ def plan_of(obj: JsonObject, key: Callable[[], RecordKey]) -> RecreationPlan | N
     """Return the recorded plan of an object whose resource is gone, as long as it was
     not put again; None if there is none.
 
-    key: as of `recreation_of`.
+    key: function that returns the key, as for `recreation_of`.
     """
     mark, _, body = (annotations(obj).get(RECREATION_PLAN) or "").partition(" ")
     if not body:

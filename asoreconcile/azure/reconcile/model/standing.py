@@ -213,8 +213,8 @@ def evidence(
 
 
 def stated_standing(obj: JsonObject) -> str:
-    """Return the standing that an object's records state, with its evidence and what a
-    deletion does, as text. No mark is checked: for a person who has no key.
+    """Return the standing that an object's records state, with its evidence and the
+    effect of a deletion, as text. No mark is checked: for a person who has no key.
     """
     arm_id = annotations(obj).get(RESOURCE_ID) or ""
     claim = stated_record(obj)
@@ -259,8 +259,8 @@ def _is_shown(obj: JsonObject, arm_id: str) -> bool:
 
 
 def standing_in(obj: JsonObject, arm_id: str, key: Callable[[], RecordKey]) -> Standing:
-    """Return the standing of an object towards an id, from its verified record. key: as
-    of `claim_of`.
+    """Return the standing of an object towards an id, from its verified record. key:
+    function that returns the key, as for `claim_of`.
     """
     return standing_of(obj, arm_id, claim_of(obj, key))
 
