@@ -31,7 +31,7 @@ WINDOW_HOUR = 3
 WINDOW = f"0 {WINDOW_HOUR} * * * 1h"
 HOUR, DAY = 3600.0, 86400.0
 
-# Roles of the objects of a life, and what they need first. `twin` and `elsewhere` have
+# Roles of the objects of a life, and the roles that they need first. `twin` and `elsewhere` have
 # the Azure id of `net`, `newgroup` that of `group`.
 NEEDS = {
     "group": (),

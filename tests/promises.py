@@ -1,7 +1,7 @@
-"""What the pages promise, asked at each write and at each rest of a life.
+"""The promises of the pages, asked at each write and at each rest of a life.
 
-The judge knows who made each resource, whose PUTs Azure accepted, and what people
-have written on the objects. It uses none of the operator's records and decisions.
+The judge knows who made each resource, whose PUTs Azure accepted, and the texts
+that people have written on the objects. It uses none of the operator's records and decisions.
 """
 
 from collections import Counter
@@ -48,7 +48,7 @@ class Promises:
         self._puts: Counter[str] = Counter()
         self._broken = ""
 
-    # What colleagues do.
+    # The acts of colleagues.
 
     def foreign_tag(self, id_: str, tag: str) -> None:
         self._tags.setdefault(id_, set()).add(tag)

@@ -71,7 +71,7 @@ class FlightRecord:
         return slot
 
     def end(self, slot: int | None) -> None:
-        """Record that a reconcile has ended. slot: as `begin` returned it."""
+        """Record that a reconcile has ended. slot: result of `begin`."""
         if slot is None or self._map is None:
             return
         with self._lock:

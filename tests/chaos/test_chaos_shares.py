@@ -54,5 +54,5 @@ def test_one_object_is_ready_soon_beside_five_hundred_slow_ones(tmp_path):
         operation.wait_ready(group("small", "one"))
         took = time.monotonic() - began
         assert len(operation.requests("PUT", "/busy-")) < COUNT
-        # One call that is under way, and what a busy machine adds.
+        # One call that is under way, and the delays of a busy machine.
         assert took <= 3 * alone_seconds + SLOW_SECONDS + 1.0, (took, alone_seconds)

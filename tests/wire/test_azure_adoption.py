@@ -364,7 +364,7 @@ def test_ow3_what_a_lost_put_has_made_is_deleted_and_nothing_else(
 
 
 def test_ow3_the_record_survives_a_replacement_of_the_object(world):
-    """As by kubectl replace and Argo CD's Replace=true."""
+    """kubectl replace and Argo CD's Replace=true do so."""
     obj = network("fail")
     world.settled(obj)
     kept = {IF_EXISTS: "fail"}

@@ -355,7 +355,7 @@ def test_an_owner_object_can_be_replaced_by_another_of_the_same_id(world):
     world.run_once(network)
     world.run_once(network)
     named = world.read(network)
-    # The former owner stays named beside it while the new one only reads.
+    # The former owner stays named next to it while the new one only reads.
     former, new = (uid_of(world.read(one)) for one in (resource_group(), other))
     assert {one["uid"] for one in owner_references(named)} == {former, new}
     assert labels(named)[OWNER_UID] == former

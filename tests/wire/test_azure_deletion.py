@@ -149,7 +149,7 @@ def test_r5_10_a_404_is_repeated_while_our_put_may_still_make_it(
 
 
 def test_r5_10_one_more_404_after_our_put_has_ended_is_repeated(world):
-    """What the operation has made may not be shown at once."""
+    """The resource of an operation may not be shown at once."""
     obj = virtual_network()
     world.apply(obj)
     world.run(obj)

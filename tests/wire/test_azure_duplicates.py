@@ -204,7 +204,7 @@ def test_a_deletion_says_what_its_heir_lacks(world, pair):
     world.run(manager)
     assert "RequestDisallowedByPolicy" in world.ready(manager)["message"]
     assert deletes(world) == 0
-    # An heir that only reads is none: the deletion is a deletion.
+    # An object that only reads is not an heir: the deletion is a deletion.
     world.annotate(waiting, **{RECONCILE_POLICY: "skip"})
     assert world.settle(manager) is None
     assert deletes(world) == 1

@@ -1,4 +1,4 @@
-"""What waits for a window, a pause or a period is looked at in time; `reconcile-at`."""
+"""Objects that wait for a window, a pause or a period; `reconcile-at`."""
 
 import itertools
 from datetime import timedelta

@@ -431,7 +431,7 @@ def review(world, obj, *, group="", version="", subresource="", operation="DELET
     objects = LiveObjects(world.client, builtin())
 
     def live(asked):
-        """As an API server that serves each version; this one serves one of them."""
+        """Convert as an API server that serves each version; this one serves one."""
         return objects(attrs.evolve(asked, gvk=gvk))
 
     admission = Admission(builtin(), refuse_deletion=guard.why_refused, live=live)

@@ -42,7 +42,7 @@ class Classy:
 
 
 class Double(float):
-    """As numpy's."""
+    """A scalar like numpy's."""
 
 
 def looped():

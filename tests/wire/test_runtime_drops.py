@@ -41,7 +41,7 @@ def test_th2_a_dropped_application_leaves_no_thread(server, tmp_path):
 
 
 def test_th10_an_end_takes_no_longer_than_its_grace_time(tmp_path):
-    """The clock stands still, and the server that has the lease is away."""
+    """The clock does not move, and the server that has the lease is away."""
     timing = LeaseTiming(5, 1, 0.1)
     with KubeServer() as server:
         server.write_kubeconfig(tmp_path / "kubeconfig")

@@ -582,7 +582,7 @@ def test_le11_an_annotation_of_others_ends_nothing(candidate, client):
 
 
 def test_le11_an_old_state_from_the_watch_ends_nothing(candidate, client):
-    """What another held before us is delivered late."""
+    """The lease of another leader is delivered late."""
     leader = candidate("a", timing=SLOW).lead()
     mine = client.get(LEASES, KEY)
     older = {**mine, "spec": {**mine["spec"], "holderIdentity": "another"}}

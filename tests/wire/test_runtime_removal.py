@@ -201,7 +201,7 @@ def check_flat(app, west_config, times):
     until(lambda: thread_count() <= threads + 4)
     until(lambda: descriptors() <= files)
     assert len(metric_lines(app)) <= lines
-    # What a waiting thread or a timer that was cancelled still holds.
+    # Objects that a waiting thread or a cancelled timer still holds.
     assert instances() <= alive + 10
 
 

@@ -44,7 +44,7 @@ def export_keys(
 
     action: the last part of the URL after the resource's id, such as `listKeys`.
     keys: the name in `operatorSpec.secrets` -> the place of the value in the response.
-    api_versions: api-version to ask with, by that of the object, where Azure does not
+    api_versions: api-version to ask with, by that of the object, if Azure does not
     list the action at the object's own.
     kept_as: form in which ASO stores the token of a long-running action.
     lifetime: function of the response and the present time that returns the lifetime,

@@ -1,4 +1,4 @@
-"""The bounds of foreign text: what fits, what is said of the rest, and what is cut."""
+"""The bounds of foreign text: texts that fit, messages about others, and cuts."""
 
 import pytest
 

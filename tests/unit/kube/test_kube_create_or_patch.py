@@ -333,7 +333,7 @@ def test_cl8_another_answer_is_an_error(answer):
 
 
 def test_cl8_a_part_of_the_object_is_no_answer():
-    """As `setdefault` and `pop` return it."""
+    """`setdefault` and `pop` return such a value."""
     with pytest.raises(ValueError, match="taken as the whole object"):
         patch_object(
             Server(), CONFIG_MAPS, present(), lambda one: one.setdefault("data", {})

@@ -44,7 +44,7 @@ class Noted:
         """Return at once, because no step waits."""
 
     def close(self):
-        """Nothing is open."""
+        """Do nothing: there is no connection."""
 
 
 @pytest.fixture
@@ -161,7 +161,7 @@ class Refusing:
     host = "server"
 
     def close(self):
-        """Nothing is open."""
+        """Do nothing: there is no connection."""
 
     def __init__(self):
         self.sent = 0
@@ -200,7 +200,7 @@ class Endless:
             yield [bytes(1 << 16)]
 
     def close(self):
-        """Nothing is open."""
+        """Do nothing: there is no connection."""
 
 
 def test_a_line_without_an_end_does_not_fill_the_memory():

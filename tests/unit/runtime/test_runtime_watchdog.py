@@ -106,7 +106,7 @@ def test_nobody_is_blamed(watched, cpu, gap, own, process):
 
 
 class Noting:
-    """Notes what is reconciled, and what is said of it."""
+    """Notes the reconciled objects and the messages about them."""
 
     def __init__(self):
         self.seen = []

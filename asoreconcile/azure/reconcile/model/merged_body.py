@@ -207,7 +207,7 @@ def _moved_in(
 
 def _as_declared(own: Any, theirs: Any) -> Any:
     """Return Azure's value with the members that the declared one has, if both are
-    lists of objects: the others are read-only, or nobody declares them.
+    lists of objects: the others are read-only, or no object declares them.
     """
     both = own, theirs
     if not all(isinstance(one, list) and one for one in both):

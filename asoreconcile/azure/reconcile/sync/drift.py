@@ -313,8 +313,8 @@ def _repair(
 def _held(
     facts: SyncFacts, learnt: DriftBaseline, open_: Sequence[Difference]
 ) -> list[Difference]:
-    """Return the differences that are left as they are. What the last PUT left was not
-    moved since.
+    """Return the differences that are left as they are. A difference that the last
+    PUT left was not moved since.
     """
     if facts.is_asked:
         return []

@@ -27,7 +27,7 @@ KINDS = secret_kinds(builtin().kinds())
 
 
 def judged(obj, old=None, *, may=(), every=False, version=""):
-    """Return the names that the API server is asked about, and what is wrong."""
+    """Return the names that the API server is asked about, and the mistakes."""
     asked = []
 
     def decide(_user, wanted):

@@ -1,6 +1,6 @@
 """Each annotation, own or of the Namespace, at each place that must know annotations.
 
-A made-up annotation goes through the same tests: what a row declares is enough.
+A made-up annotation goes through the same tests: the row is enough.
 """
 
 from datetime import UTC, datetime

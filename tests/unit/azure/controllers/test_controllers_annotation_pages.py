@@ -1,4 +1,4 @@
-"""What pages, the chart, `manager --help` and settings say about annotations."""
+"""Texts about annotations in pages, the chart, `manager --help` and settings."""
 
 import re
 from enum import Enum

@@ -103,7 +103,7 @@ def test_wh11_callers_that_show_a_certificate_are_asked_by_the_webhook():
 
 
 def written(cluster, obj, old=None):
-    """Return the webhook's decision, where it asks for certificates."""
+    """Return the webhook's decision if it asks for certificates."""
     reviews = AccessReviews(cluster, clock=FakeClock())
     admission = Admission(builtin(), check_writer=WriterAccess(reviews))
     request = AdmissionRequest(

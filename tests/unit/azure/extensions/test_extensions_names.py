@@ -1,4 +1,4 @@
-"""Names that an extension states and that nothing has are refused where it states them."""
+"""Names that nothing has are refused when an extension states them."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Values that Azure may have moved: which they are, and who changed them."""
+"""Values that Azure may have moved: their paths, and their last writer."""
 
 import pytest
 

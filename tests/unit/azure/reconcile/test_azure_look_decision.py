@@ -1,4 +1,4 @@
-"""When an object is looked at again: one decision over all reasons."""
+"""The time of the next look at an object: one decision over all reasons."""
 
 import random
 

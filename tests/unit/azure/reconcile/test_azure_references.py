@@ -141,7 +141,7 @@ def test_a_resource_reads_no_secret_that_holds_a_login_whatever_names_it(more):
 @pytest.mark.parametrize("lacking", ["AZURE_SUBSCRIPTION_ID", "AZURE_TENANT_ID"])
 @pytest.mark.parametrize("value", ["", None])
 def test_a_secret_without_all_that_a_login_needs_may_be_read(lacking, value):
-    """Such as what an application of the author's own signs in with."""
+    """Such as the credential of an application of the author's own."""
     data = {key: given for key, given in WHOLE.items() if key != lacking}
     if value is not None:
         data[lacking] = value

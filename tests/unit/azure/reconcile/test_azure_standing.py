@@ -1,4 +1,4 @@
-"""The table of what an object may do to the resource with its id: each standing with
+"""The rights of an object over the resource with its id: each standing with
 each act.
 """
 
