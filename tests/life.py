@@ -402,7 +402,7 @@ class Life:
                 raise CrashError if how == 1 else lost
         return watched()
 
-    # What `EventMapping` asks of the running kinds.
+    # The members that `EventMapping` reads of the running kinds.
 
     def entry(self, node: ObjectReference) -> Entry | None:
         return self._entries.get(node)

@@ -330,7 +330,7 @@ class Promises:
         spoiled = "c3BvaWxlZA=="
         assert spoiled not in found["data"].values(), "the Secret is spoiled"
 
-    # What people have written on the objects.
+    # The texts that people have written on the objects.
 
     def _notes(self, obj: JsonObject) -> JsonObject:
         notes: JsonObject = obj["metadata"].get("annotations") or {}

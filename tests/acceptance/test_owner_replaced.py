@@ -36,7 +36,7 @@ def test_k1_a_child_outlives_the_object_of_its_owner(tmp_path):
         operation.wait_for(network, lambda found: "id" not in found["status"])
         operation.apply(network)
         uid = uid_of(operation.read(new))
-        # The former owner stays named beside the new one until that one manages.
+        # The former owner stays named next to the new one until that one manages.
         both = {uid, uid_of(operation.read(old))}
         named = operation.wait_for(network, lambda found: owners(found) == both)
         operation.wait_for(

@@ -256,6 +256,14 @@ def declared_by_another(world):
     return {world.ready(network)["reason"]}
 
 
+def heir_lacks_something(world):
+    manager = world.settled(virtual_network("n1", azureName="shared"))
+    world.apply(virtual_network("n2", azureName="shared"))
+    world.delete(manager)
+    world.run(manager)
+    return {world.ready(manager)["reason"]}
+
+
 def unreadable_key(world):
     def unreadable():
         return RecordKeySecret(Forbidden(), "system", world.clock)()
@@ -413,6 +421,7 @@ PROVOKED = {
     "`NotAllowedInNamespace`": out_of_reach,
     "`SubscriptionMismatch`": other_subscription,
     "`AlreadyManaged`": managed_by_another,
+    "a deletion with `HandingOver`": heir_lacks_something,
     "a deletion with `DeclaredByAnother`": declared_by_another,
     "`RecordKeyUnreadable`": unreadable_key,
     "event `NotDeletedInAzure` after a PUT that Azure refused": never_accepted,

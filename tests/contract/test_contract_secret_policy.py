@@ -191,4 +191,5 @@ def test_wh11_the_operator_knows_the_policy_as_the_server_returns_it(policed):
         policed.server.get(f"{path}/secrets.azure.com").expect(200).json
         for path in (POLICIES, BINDINGS)
     ]
-    assert why_not_in_force(*found, builtin().kinds()) == ""
+    policy, binding = found
+    assert why_not_in_force(policy, binding, builtin().kinds()) == ""

@@ -293,7 +293,8 @@ def test_a_pod_wants_every_replica_to_stand_by_for_ever():
         LeaseObservation({**forged, "metadata": {}}, since=0.0),
         ObjectKey("a", "b"),
         "me",
-        now=151.0,
+        # A stated duration is honoured for a day at most.
+        now=86_401.0,
         wall=datetime.now(UTC),
         timing=LeaseTiming(),
     )

@@ -3,6 +3,7 @@
 import re
 import threading
 import time
+from typing import Any
 
 import pytest
 
@@ -25,6 +26,8 @@ class Controlled:
     """A controller whose reconciles have the CPU time that a test says."""
 
     name = "kind"
+    dog: Any
+    held: list[Any]
 
     def __init__(self):
         self.in_flight_reconciles = InFlightReconciles("kind", FakeClock(), 300.0)

@@ -263,7 +263,7 @@ def misspelt(
 
 
 def _is_strange(table: AnnotationTable, name: str) -> bool:
-    """Return whether a name looks like one of the operator's and is none of them. No
+    """Return whether a name looks like one of the operator's and is not one. No
     stored object has a longer one than Kubernetes allows.
     """
     if len(name) > _LONGEST_NAME or not is_operators_own(name):

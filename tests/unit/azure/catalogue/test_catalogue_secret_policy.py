@@ -184,9 +184,9 @@ def stored():
 )
 def test_wh11_a_policy_that_was_weakened_does_not_count(what, change):
     documents = stored()
-    assert why_not_in_force(*documents, builtin().kinds()) == ""
+    assert why_not_in_force(documents[0], documents[1], builtin().kinds()) == ""
     change(spec(documents[what]))
-    assert why_not_in_force(*documents, builtin().kinds())
+    assert why_not_in_force(documents[0], documents[1], builtin().kinds())
     assert why_not_in_force(None, documents[1], builtin().kinds())
     assert why_not_in_force(documents[0], None, builtin().kinds())
     assert annotations(documents[0]) == {}
