@@ -17,6 +17,7 @@ from asoreconcile.base.objects import GroupVersionKind, JsonObject, ObjectKey, c
 from asoreconcile.kube.errors import ApiError
 from asoreconcile.kube.event_encoding import cut
 from asoreconcile.kube.json_patch import changes
+from asoreconcile.webhooks.metadata_types import check_metadata
 from asoreconcile.webhooks.reviews import Review, ReviewError, answered, failure, status
 
 _log = Logger(__name__)
@@ -197,9 +198,12 @@ def _parsed(request: JsonObject) -> AdmissionRequest:
     if not isinstance(kind, dict) or not isinstance(operation, str):
         raise ReviewError("the request has no kind or no operation", code=400)
     obj, old = request.get("object"), request.get("oldObject")
-    for value in (obj, old):
-        if value is not None and not isinstance(value, dict):
+    for place, value in (("object", obj), ("oldObject", old)):
+        if value is None:
+            continue
+        if not isinstance(value, dict):
             raise ReviewError("the request's object is no object", code=400)
+        check_metadata(value, place)
     if obj is None and operation in ("CREATE", "UPDATE"):
         raise ReviewError("the request has no object", code=400)
     gvk = GroupVersionKind(

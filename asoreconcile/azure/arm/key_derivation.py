@@ -28,11 +28,16 @@ _MOST_NUMBER_BYTES = 32
 _SCRYPT_NUMBERS = 3
 _PKCS12_PARTS, _MAC_PARTS = 3, 3
 
-_PEM_BLOCK = re.compile(
-    rb"-----BEGIN ([A-Z0-9 ]{1,64})-----([^-]*)-----END [A-Z0-9 ]{1,64}-----"
-)
 _PEM_BEGIN = b"-----BEGIN"
-_KEY = b"PRIVATE KEY"
+_KEY_BEGIN = re.compile(rb"-----BEGIN ([^-\r\n]{0,64}PRIVATE KEY)-----")
+_DASHES, _KEY_END = b"-----", b"-----END "
+_BLANK_LINE = re.compile(rb"\n[ \t]*\r?\n")
+# The older encryption of OpenSSL: one round of MD5, and no DER that states more.
+_OLDER_LABELS = frozenset({b"RSA PRIVATE KEY", b"EC PRIVATE KEY", b"DSA PRIVATE KEY"})
+_OLDER_HEADERS = re.compile(
+    rb"Proc-Type: ?4,ENCRYPTED[ \t]*\r?\n"
+    rb"DEK-Info: ?[A-Za-z0-9-]{1,64},[0-9A-Fa-f]{1,64}[ \t\r]*"
+)
 # The two long numbers of an RSA key, modulus and private exponent, and its primes. A
 # byte more is for the sign.
 MOST_BITS = 4096
@@ -77,26 +82,64 @@ def derivation_of(content: bytes) -> Derivation:
     return found
 
 
+def armor_problem(content: bytes) -> str:
+    """Return why a private key's PEM may be read in another way than `derivation_of`
+    reads it, or "": a key is base64 and nothing else, and one of the older labels may
+    have the two headers of OpenSSL's older encryption.
+    """
+    for key in _armored_keys(content):
+        if key.headers:
+            is_older = key.label in _OLDER_LABELS
+            if not (is_older and _OLDER_HEADERS.fullmatch(key.headers)):
+                return "has headers after its BEGIN line"
+        if key.der is None:
+            return "is not base64 from its BEGIN line to its END line"
+    return ""
+
+
 def is_quickly_checked(pem: bytes) -> bool:
     """Return whether a key without a password is an ordinary one of at most 4096 bits,
     which OpenSSL checks in a quarter of a second.
     """
-    texts = _key_texts(pem)
-    return len(texts) == pem.count(_KEY) // 2 and all(map(_is_ordinary, texts))
+    return all(
+        not key.headers and key.der is not None and _is_ordinary(key.der)
+        for key in _armored_keys(pem)
+    )
+
+
+@attrs.frozen
+class _ArmoredKey:
+    """A private key in PEM. headers: the lines before the first blank one, "" for none.
+    der: None if the text is not base64.
+    """
+
+    label: bytes
+    headers: bytes
+    der: bytes | None = attrs.field(repr=False)
+
+
+def _armored_keys(pem: bytes) -> Iterator[_ArmoredKey]:
+    """Yield what follows each BEGIN line of a private key, at any place."""
+    for begin in _KEY_BEGIN.finditer(pem):
+        end = pem.find(_DASHES, begin.end())
+        if end < 0 or not pem.startswith(_KEY_END, end):
+            yield _ArmoredKey(begin[1], b"", None)
+            continue
+        headers, body = b"", pem[begin.end() : end].strip()
+        # Readers take for headers whatever is before a blank line.
+        parts = _BLANK_LINE.split(body, maxsplit=1)
+        if len(parts) > 1 or b":" in body:
+            headers, body = parts[0], b"".join(parts[1:])
+        try:
+            der = binascii.a2b_base64(b"".join(body.split()), strict_mode=True)
+        except binascii.Error:
+            der = None
+        yield _ArmoredKey(begin[1], headers, der)
 
 
 def _key_texts(pem: bytes) -> list[bytes]:
-    """Return the DER of each private key that is base64 and nothing else."""
-    found = []
-    for label, body in _PEM_BLOCK.findall(pem):
-        if _KEY in label:
-            try:
-                found.append(
-                    binascii.a2b_base64(b"".join(body.split()), strict_mode=True)
-                )
-            except binascii.Error:
-                continue
-    return found
+    """Return the DER of each private key that is base64, without its headers."""
+    return [key.der for key in _armored_keys(pem) if key.der is not None]
 
 
 def _is_ordinary(text: bytes) -> bool:

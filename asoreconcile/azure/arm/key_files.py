@@ -18,6 +18,7 @@ from functools import cache
 
 from asoreconcile.azure.arm.key_derivation import (
     Derivation,
+    armor_problem,
     derivation_of,
     is_quickly_checked,
 )
@@ -40,6 +41,7 @@ _PROCESSES = 2
 _PROBLEMS = LruCache[bytes, str](1024)
 _KEPT = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "OPENSSL_CONF")
 PEM = b"-----BEGIN"
+_DER = b"\x30"
 
 
 class UnusableKeyError(Exception):
@@ -55,11 +57,18 @@ def open_key(content: bytes, password: str, *, sharer: str) -> bytes:
     Raises UnusableKeyError, and RetryError if the namespace has to wait for longer or
     the process does not start.
     """
-    if PEM in content and not is_encrypted(content) and is_quickly_checked(content):
-        from asoreconcile.azure.arm.key_content import checked
-
-        return checked(content)
     _require_bounded(derivation_of(content))
+    if PEM in content:
+        if armor := armor_problem(content):
+            raise UnusableKeyError(
+                f"its private key {armor}: write it anew, as in `openssl pkcs8 -topk8`"
+            )
+        if not is_encrypted(content) and is_quickly_checked(content):
+            from asoreconcile.azure.arm.key_content import checked
+
+            return checked(content)
+    elif not content.startswith(_DER):
+        raise UnusableKeyError("it is neither PEM nor PKCS12")
     # Many objects may use one Secret, and each would open a wrong key again.
     digest = hashlib.sha256(content + b"\0" + password.encode()).digest()
     if problem := _PROBLEMS.get(digest):

@@ -195,6 +195,80 @@ def test_wh3_a_request_that_cannot_be_read_is_a_bad_one(request_, message):
     assert not broken
 
 
+PAUSED = "asoreconcile/paused"
+
+
+@pytest.mark.parametrize("place", ["object", "oldObject"])
+@pytest.mark.parametrize(
+    ("metadata", "field"),
+    [
+        ([], "metadata is not a map"),
+        ("x", "metadata is not a map"),
+        ({"annotations": {PAUSED: {"a": 1}}}, f"annotations[{PAUSED}] is not a string"),
+        ({"annotations": {"b": "", PAUSED: []}}, f"annotations[{PAUSED}] is not a str"),
+        ({"annotations": {PAUSED: True}}, f"annotations[{PAUSED}] is not a string"),
+        ({"annotations": {PAUSED: None}}, f"annotations[{PAUSED}] is not a string"),
+        ({"annotations": [PAUSED]}, "annotations is not a map"),
+        ({"labels": {"a": 1}}, "labels[a] is not a string"),
+        ({"labels": "a"}, "labels is not a map"),
+        ({"name": ["a"]}, "name is not a string"),
+        ({"name": {}}, "name is not a string"),
+        ({"generateName": 1}, "generateName is not a string"),
+        ({"namespace": {"a": 1}}, "namespace is not a string"),
+        ({"uid": 7}, "uid is not a string"),
+        ({"resourceVersion": 7}, "resourceVersion is not a string"),
+        ({"deletionTimestamp": {}}, "deletionTimestamp is not a string"),
+        ({"generation": "1"}, "generation is not a whole number"),
+        ({"generation": True}, "generation is not a whole number"),
+        ({"finalizers": "a"}, "finalizers is not a list"),
+        ({"finalizers": ["a", {}]}, "finalizers[1] is not a string"),
+        ({"ownerReferences": {}}, "ownerReferences is not a list"),
+        ({"ownerReferences": ["a"]}, "ownerReferences[0] is not a map"),
+        ({"ownerReferences": [{"uid": 1}]}, "ownerReferences[0].uid is not a string"),
+        ({"managedFields": [1]}, "managedFields[0] is not a map"),
+    ],
+)
+def test_wh3_metadata_of_other_types_is_refused_by_its_field(
+    metadata, field, place, caplog
+):
+    request_ = {"object": {}, place: {"metadata": metadata}}
+    response, broken = judged(
+        lambda _: pytest.fail("was asked"), kind=WIDGET, operation="UPDATE", **request_
+    )
+    assert (response["allowed"], response["status"]["code"]) == (False, 400)
+    assert f"{place}.metadata" in response["status"]["message"]
+    assert field in response["status"]["message"]
+    assert not broken
+    assert not caplog.records
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        None,
+        {"annotations": None, "name": None, "finalizers": None},
+        {
+            "name": "a",
+            "annotations": {"a": ""},
+            "labels": {},
+            "generation": 1,
+            "finalizers": ["a"],
+            "ownerReferences": [{"uid": "u", "controller": True}],
+            "managedFields": [{"fieldsV1": {}}],
+            "unheard-of": 1,
+        },
+    ],
+)
+def test_wh3_metadata_of_its_types_is_judged(metadata):
+    response, _ = judged(
+        validating([lambda _: Allowed()]),
+        kind=WIDGET,
+        operation="CREATE",
+        object={"metadata": metadata},
+    )
+    assert response["allowed"] is True
+
+
 def test_wh4_refusals_are_answered_as_they_were_meant():
     members = {"kind": WIDGET, "operation": "DELETE"}
     verdict = Denied("in use", code=409, reason="Conflict", warnings=("old",))

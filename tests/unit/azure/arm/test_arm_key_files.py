@@ -125,6 +125,37 @@ FORMS = {
 }
 
 
+def headed(headers, label="ENCRYPTED PRIVATE KEY", between="\n\n"):
+    """A form with headers after its BEGIN line."""
+
+    def made(rounds):
+        begin = f"-----BEGIN {label}-----\n".encode()
+        armor = armored(pkcs8(pbes2(pbkdf2(rounds))), label)
+        text = f"{headers}{between}".encode()
+        return armor.replace(begin, begin + text) + b"ENCRYPTED"
+
+    return made
+
+
+OLDER = "Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC," + "0A" * 16
+FORMS |= {
+    "a header": headed("X-Foo: bar"),
+    "a header and CRLF": headed("X-Foo: bar", between="\r\n\r\n"),
+    "two headers": headed("X-Foo: bar\nX-Foo: bar"),
+    "a folded header": headed("X-Foo: bar\n  more"),
+    "a header without a colon": headed("AAAA"),
+    "the older headers": headed(OLDER),
+    "the older headers and a plain label": headed(OLDER, "PRIVATE KEY"),
+    "the older headers and the older label": headed(OLDER, "RSA PRIVATE KEY"),
+    "junk before a header": lambda n: b"a: b\n\nPRIVATE KEY\n" + headed("X: y")(n),
+    "an open key before a header": lambda n: (
+        b"-----BEGIN PRIVATE KEY-----\nAAAA\n" + headed("X: y")(n)
+    ),
+    "a plain key before a header": lambda n: pem(rsa_key()) + headed("X: y")(n),
+    "a header before a plain key": lambda n: headed("X: y")(n) + pem(rsa_key()),
+}
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_the_rounds_of_every_form_are_read_and_refused(form):
     content = FORMS[form](MANY)
@@ -133,6 +164,33 @@ def test_the_rounds_of_every_form_are_read_and_refused(form):
     with pytest.raises(UnusableKeyError, match=r"in \d{10,} rounds, and at most"):
         open_key(content + b"\n", "x", sharer="a")
     assert time.process_time() - began < 0.5
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        *[
+            (headed(headers)(1), "has headers")
+            for headers in ("X-Foo: bar", "AAAA", OLDER)
+        ],
+        (headed(OLDER, "PRIVATE KEY")(1), "has headers"),
+        (headed(OLDER + "\nX-Foo: bar", "RSA PRIVATE KEY")(1), "has headers"),
+        (headed("X-Foo: bar", "RSA PRIVATE KEY")(1), "has headers"),
+        (headed("X-Foo: bar", between="\n")(1), "has headers"),
+        (headed("X-Foo: -----a")(MANY), "is not base64"),
+        (headed("A-A")(MANY).replace(b"\n\n", b"\n"), "is not base64"),
+        (armored(b"abcd").replace(b"\n-----END", b"=\n-----END"), "is not base64"),
+        (b"-----BEGIN PRIVATE KEY-----\nAAAA\n", "is not base64"),
+        (base64.b64encode(headed("X: y")(MANY)), "is neither PEM nor PKCS12"),
+        (base64.encodebytes(FORMS["pbkdf2"](MANY)), "is neither PEM nor PKCS12"),
+    ],
+)
+def test_a_key_that_readers_may_read_in_two_ways_starts_no_process(
+    content, problem, monkeypatch
+):
+    monkeypatch.setattr(key_files, "_opened_apart", lambda *_: pytest.fail("started"))
+    with pytest.raises(UnusableKeyError, match=problem):
+        open_key(content, "x", sharer="a")
 
 
 def test_the_memory_of_scrypt_is_read_and_refused():
@@ -152,7 +210,14 @@ def test_foreign_bytes_neither_raise_nor_take_long(seed):
     deep = sequence(octets(b""))
     for _ in range(200):
         deep = sequence(octets(deep))
-    for text in (nested, deep, b"\x04\x00" * 100_000, b"-----BEGIN" * 20_000):
+    for text in (
+        nested,
+        deep,
+        b"\x04\x00" * 100_000,
+        b"-----BEGIN" * 20_000,
+        b"-----BEGIN PRIVATE KEY-----" * 20_000,
+        b"-----BEGIN PRIVATE KEY-----" + b"\n: " * 100_000 + b"-----END ",
+    ):
         began = time.process_time()
         derivation_of(text)
         assert time.process_time() - began < 0.5
