@@ -217,9 +217,11 @@ class _Walk:
 
     def _reference(self, given: Any, at: str) -> Any:
         try:
-            return self.reference(str(ids.parse_stated(given)))
-        except (ids.ArmIdError, AttributeError):
-            return self._leave(at, "is no ARM id in Azure's answer")
+            if isinstance(given, str):
+                return self.reference(str(ids.parse_stated(given)))
+        except ids.ArmIdError:
+            pass
+        return self._leave(at, "is no ARM id in Azure's answer")
 
     def _secret(self, field: Field, at: str) -> JsonObject:
         if field.conversion == "secret-map":

@@ -435,7 +435,8 @@ SEGMENT = st.text(alphabet="ab/.%2 \n\u00fc", max_size=6) | st.sampled_from(
 def test_l14_only_an_id_of_the_same_type_is_ever_rejected(segments):
     stated = "/" + "/".join(segments)
     if is_another(stated, ASKED):
-        assert "/microsoft.net/things/" in unquote(stated).lower()
+        parts = [part for part in unquote(stated).lower().split("/") if part]
+        assert "microsoft.net/things/" in "/".join(parts)
 
 
 @pytest.mark.parametrize(
