@@ -23,7 +23,14 @@ from asoreconcile.azure.reconcile.model.annotations import (
 )
 from asoreconcile.azure.reconcile.model.existence import IF_EXISTS
 from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE
-from asoreconcile.base.objects import JsonObject, generation, is_deleting, uid_of
+from asoreconcile.base.objects import (
+    JsonObject,
+    dig,
+    generation,
+    is_deleting,
+    key_of,
+    uid_of,
+)
 
 # Reasons of Ready=False that a rest may have, and that `_require_true` checks.
 _WAITS = {
@@ -149,6 +156,7 @@ class Promises:
                 and not is_deleting(found)
                 and self._policy(found) != "skip"
                 and self._value(found, IF_EXISTS) != "observe"
+                and self._has_owner(found)
             ):
                 self._break(f"{what}, which {other} declares")
             if declared == id_ and uid_of(found) == uid and self._is_protected(found):
@@ -157,6 +165,17 @@ class Promises:
             for below in have:
                 if below.startswith(id_ + "/") and below in self._theirs:
                     self._break(f"{what} to make it again, with {below} of a colleague")
+
+    def _has_owner(self, obj: JsonObject) -> bool:
+        """Return whether the owner of an object is there: without it the id that the
+        object declares is not known.
+        """
+        name = dig(obj, "spec.owner.name")
+        space = _space(obj)
+        return name is None or any(
+            _space(one) == space and key_of(one).name == name
+            for one in self._life.roles().values()
+        )
 
     def after(self, name: str, role: str, answer: object) -> None:
         verb, _, arm_id = name.partition(" ")
