@@ -37,6 +37,7 @@ _WAITS = {
     *("AlreadyExists", "AlreadyManaged", "DeclaredByAnother", "DeletionProtected"),
     *("OutsideMaintenanceWindow", "Paused", "AzureResourceNotFound", "PutBudgetSpent"),
     *("WaitingForOwner", "ReferenceNotFound", "Deleting", "NotAllowedInNamespace"),
+    "ResourceGroupNotFound",
 }
 
 
@@ -332,6 +333,9 @@ class Promises:
                 assert not is_ready, f"{said}; {owner} is Ready"
             case "Deleting":
                 assert is_deleting(obj), said
+            case "ResourceGroupNotFound":
+                group = id_.partition("/providers/")[0]
+                assert group not in have, f"{said}; Azure has the group"
             case _:
                 pass
 
